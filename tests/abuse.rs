@@ -1,5 +1,5 @@
-//! What strangers can make the operator pay: each way is gone until its limit stops it, what was done is counted, and the
-//! figures of `docs/ABUSE.md` are held to the limits in the code, the template and these counts.
+//! The cost that a stranger can cause the operator. Each way is used until its limit stops it, and its cost is counted.
+//! The figures in `docs/ABUSE.md` must follow from the limits in the code, the template and these counts.
 
 use base::clock::{Clock, Timestamp};
 use base::digest;
@@ -31,54 +31,54 @@ use crate::support::proxy::{Life, Proxy, Seen};
 use crate::support::receiver::Receiver;
 use crate::support::{Answer, Payer, VIN, VIN_PATH, chain, root, run, stack_with};
 
-/// List prices in USD, of `docs/ABUSE.md`.
+/// The list prices of `docs/ABUSE.md`, in USD.
 mod price {
-    /// A request: the HTTP API 1.00 a million, a function 0.20, its 10 ms of 256 MB 0.03, 0.7 KB of log lines 0.34.
+    /// One request: HTTP API 1.00 a million, function 0.20, its 10 ms of 256 MB 0.03, 0.7 KB of log lines 0.34.
     pub const REQUEST: f64 = 1.6e-6;
-    /// DynamoDB, a unit.
+    /// One DynamoDB unit.
     pub const WRITE: f64 = 0.625e-6;
     pub const READ: f64 = 0.125e-6;
-    /// To the internet.
+    /// Data sent to the internet.
     pub const GIB: f64 = 0.09;
-    /// A question to a paid node.
+    /// One request to a paid chain node.
     pub const QUESTION: f64 = 11.7e-6;
     pub const MAIL: f64 = 0.1e-3;
     /// WebSockets.
     pub const CONNECTION_MINUTE: f64 = 0.25e-6;
     pub const MESSAGE: f64 = 1.0e-6;
-    /// A GB of a function's memory for a second, on arm64.
+    /// One GB of function memory for one second, on arm64.
     pub const GB_SECOND: f64 = 13.3334e-6;
-    /// A gas at 0.02 gwei, which is much on Base, and 3,000 USD for an ETH.
+    /// One gas at 0.02 gwei (a high price on Base) and 3,000 USD per ETH.
     pub const GAS: f64 = 0.02e-9 * 3_000.0;
 }
 
-/// Most that one of a kind takes, as counted by the tests below.
+/// The most that one request of each kind uses, as counted by the tests below.
 mod most {
-    /// Bytes of an answer that nobody counts.
+    /// Bytes of an answer that counts against no limit.
     pub const SMALL: f64 = 16.0 * 1024.0;
-    /// Questions for a payment that is refused.
+    /// Chain queries for a refused payment.
     pub const QUESTIONS: f64 = 3.0;
-    /// Write units of a proven request that buys nothing: its proof, its count.
+    /// Write units of a proven request that buys nothing: its proof and its rate limit count.
     pub const PROVEN: f64 = 2.0;
-    /// Of a free route that writes: the largest policy.
+    /// Write units of the largest free write, an action policy.
     pub const WRITTEN: f64 = 16.0;
-    /// Of an approval that keeps 128 KB.
+    /// Write units of an approval that stores 128 KB.
     pub const APPROVAL: f64 = 300.0;
-    /// Of a registration.
+    /// Write units of a registration.
     pub const REGISTRATION: f64 = 60.0;
     /// Read units of a search.
     pub const SEARCH: f64 = 100.0;
-    /// Gas of a transfer, its tag included.
+    /// Gas of a transfer, with its tag.
     pub const GAS: f64 = 95_000.0;
-    /// Bytes of one public answer: the script of `/docs`, to who does not take it packed.
+    /// Bytes of the largest public answer: the script of `/docs`, sent uncompressed.
     pub const PUBLIC: f64 = 2048.0 * 1024.0;
 }
 
 const DAY_SECS: f64 = 86_400.0;
-/// Bytes of a GiB.
+/// Bytes in a GiB.
 const BYTES: f64 = 1024.0 * 1024.0 * 1024.0;
 
-/// How often a limit lets something happen in a day.
+/// How often a limit allows something in a day.
 fn a_day(class: Class) -> f64 {
     let limit = class.limit();
     f64::from(limit.count) * DAY_SECS / limit.window.as_secs_f64()
@@ -88,7 +88,7 @@ fn kib_a_day(class: Class) -> f64 {
     a_day(class) * 1024.0 / BYTES
 }
 
-/// A number of the template's defaults.
+/// A number among the template's parameter defaults.
 fn parameter(name: &str) -> f64 {
     let template = std::fs::read_to_string(root().join("template.yaml")).unwrap();
     let block = template.split(&format!("\n  {name}:\n")).nth(1).unwrap_or_else(|| panic!("no parameter {name}"));
@@ -108,8 +108,8 @@ fn usd(amount: f64) -> String {
     }
 }
 
-/// A row of the table: the way, one of it in USD, its limit, and what comes to it in a day of one source, wallet, job or so,
-/// and of all.
+/// A row of the table: the kind of request, who is limited, the cost of one in USD, the limit, and the resulting cost
+/// per day, for one source (or wallet, or job) and for all of them.
 fn row(way: &str, who: &str, one: f64, limit: &str, each: Option<f64>, all: Option<f64>) -> String {
     let cell = |amount: Option<f64>| amount.map_or("no limit".to_owned(), usd);
     format!("| {way} | {who} | {} | {limit} | {} | {} |", usd(one), cell(each), cell(all))
@@ -141,7 +141,7 @@ fn rows() -> Vec<String> {
     let registration = REQUEST + most::REGISTRATION * WRITE + 5e-6;
     let search = REQUEST + most::SEARCH * READ + WRITE + most::SMALL / BYTES * price::GIB;
     let life = LIFETIME.as_secs_f64() / 60.0;
-    // A message every nine minutes keeps it open.
+    // A message every nine minutes keeps the connection open.
     let socket = 3.0 * MESSAGE + 6.0 * WRITE + life * CONNECTION_MINUTE + life / 9.0 * (MESSAGE + REQUEST);
     let sockets = 10.0 * DAY_SECS;
     let kib = 1024.0 / BYTES * price::GIB;
@@ -314,9 +314,9 @@ fn rows() -> Vec<String> {
     ]
 }
 
-/// The table cannot say anything else than what limits and prices come to. `PRINT_ABUSE=1` prints it.
+/// Compares the table in the docs with the limits and prices. `PRINT_ABUSE=1` prints it.
 #[test]
-fn the_docs_have_the_figures_of_the_limits() {
+fn docs_show_the_costs_that_follow_from_the_limits() {
     let rows = rows();
     if std::env::var_os("PRINT_ABUSE").is_some() {
         println!("{}", rows.join("\n"));
@@ -327,13 +327,13 @@ fn the_docs_have_the_figures_of_the_limits() {
     let template = std::fs::read_to_string(root().join("template.yaml")).unwrap();
     assert!(template.contains("$connect: {ThrottlingRateLimit: 10,"));
     assert_eq!(most::SMALL, SMALL_ANSWER as f64);
-    // Nobody without money makes one source cost more than about a dollar a day, beyond its requests themselves.
+    // Without paying, a source can cost us about a dollar a day at most, besides the requests themselves.
     for class in [Class::Public, Class::Export] {
         assert!(kib_a_day(class) * price::GIB < 1.0, "{class:?}");
     }
 }
 
-/// Units that the stack may use by itself meanwhile.
+/// Units that the stack itself may use in the meantime.
 const NOISE: f64 = 16.0;
 
 struct Deployed {
@@ -342,7 +342,7 @@ struct Deployed {
     node: Proxy,
 }
 
-/// A stack with the published limits at the beginning of a minute, its database and its node watched.
+/// A stack with the published limits, at the beginning of a minute, with its database and its node behind proxies.
 async fn deployed() -> Deployed {
     let database = local::database::start(None).await.expect("a database");
     let database = Proxy::start(&database, Life::immortal()).await;
@@ -360,12 +360,12 @@ async fn deployed() -> Deployed {
 }
 
 impl Deployed {
-    /// What a wallet sends, at the stack's time.
+    /// A proof of the wallet, made at the stack's time.
     fn proof(&self, payer: &Payer, scope: &str) -> String {
         payer.proof_at(scope, self.stack.app.clock.now().secs())
     }
 
-    /// Takes all but so many of a limit that is counted a day.
+    /// Uses up a daily limit except for the last `but`.
     async fn use_up(&self, partition: &str, most: u64, but: u64) {
         let (db, now) = (&self.stack.app.db, self.stack.app.clock.now().secs());
         for day in [now.div_euclid(86_400), now - now.rem_euclid(86_400)] {
@@ -383,7 +383,7 @@ fn read_units(seen: &[Seen]) -> f64 {
     seen.iter().map(|seen| seen.read_units).sum()
 }
 
-/// Does something until it is refused for its number; what was let through.
+/// Repeats a request until the rate limit refuses it. Returns the answers before that.
 async fn until_limited<F: Future<Output = Answer>>(most: usize, mut ask: impl FnMut(usize) -> F) -> Vec<Answer> {
     let mut through = Vec::new();
     for call in 0..most {
@@ -400,7 +400,7 @@ async fn until_limited<F: Future<Output = Answer>>(most: usize, mut ask: impl Fn
 }
 
 #[test]
-fn large_public_answers_end_at_six_mib_a_minute() {
+fn large_public_answers_are_limited_to_six_mib_a_minute() {
     run(async {
         let it = deployed().await;
         let stranger = Payer::with(&it.stack, 0).await.client;
@@ -428,7 +428,7 @@ fn large_public_answers_end_at_six_mib_a_minute() {
         assert!((limit..limit + most::PUBLIC as usize).contains(&sent), "{sent} bytes of {limit}");
         assert!(write_units(&it.database.take_seen()) <= through.len() as f64 + 1.0, "one each");
         assert_eq!(stranger.get("/openapi.json", &[]).await.status, 429, "all of them together");
-        // This one may have been paid for: it is given, and the next is refused before anything is done.
+        // This call may have been paid for, so it is answered. The next one is refused before any work.
         let lists = until_limited(100, async |_| stranger.post("/mcp", &accept, &list).await).await;
         assert_eq!(lists.len(), 1);
         assert_eq!(stranger.get("/health", &[]).await.status, 200, "what is small is not counted");
@@ -441,9 +441,9 @@ fn bytes(answer: &Answer) -> usize {
     answer.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(answer.text.len())
 }
 
-/// Wallets and signatures cost nothing, questions to a node do.
+/// Wallets and signatures cost nothing, but chain queries do.
 #[test]
-fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
+fn refused_payments_of_a_source_query_the_chain_at_most_twenty_times_a_minute() {
     run(async {
         let it = deployed().await;
         let vin = json!({"vin": VIN});
@@ -465,7 +465,7 @@ fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
         println!("{questions} questions, {} write and {} read units", write_units(&seen), read_units(&seen));
         assert!(write_units(&seen) <= limit as f64 + NOISE);
 
-        // Nothing else of this source asks for nothing any more, but for the question by which each function learns of it.
+        // No other request of this source queries the chain, except the one by which each function learns of the limit.
         let unknown = until_limited(100, async |_| {
             known.client.get(&format!("/v1/payments/{}", hex0x(&digest::random::<32>())), &[]).await
         });
@@ -477,7 +477,7 @@ fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
         let odd = until_limited(100, async |_| known.client.get("/v1/agents/me", &[("x-agent-proof", &odd)]).await);
         assert_eq!(odd.await.len(), 1);
         assert!(it.node.take_seen().len() as f64 <= 2.0 * most::QUESTIONS);
-        // Who has paid before goes on, from the same address.
+        // A wallet that has paid before continues, from the same address.
         let answer = pay(&known).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         it.stack.app.clock.advance(std::time::Duration::from_secs(60));
@@ -486,7 +486,7 @@ fn payments_that_come_to_nothing_ask_the_chain_twenty_times_a_minute() {
 }
 
 #[test]
-fn odd_proofs_and_unknown_payments_ask_the_chain_twenty_times_a_minute() {
+fn odd_proofs_and_unknown_payments_query_the_chain_at_most_twenty_times_a_minute() {
     run(async {
         let it = deployed().await;
         let client = Payer::with(&it.stack, 0).await.client;
@@ -514,7 +514,7 @@ fn odd_proofs_and_unknown_payments_ask_the_chain_twenty_times_a_minute() {
 }
 
 #[test]
-fn a_new_wallet_writes_little_and_so_often() {
+fn writes_of_a_new_wallet_are_limited_in_size_and_number() {
     run(async {
         let it = deployed().await;
         let payer = Payer::with(&it.stack, 0).await;
@@ -525,14 +525,14 @@ fn a_new_wallet_writes_little_and_so_often() {
         .await;
         assert_eq!(prices.len(), Class::Quote.limit().count as usize);
         let seen = it.database.take_seen();
-        // The one that was refused used up its proof, and asked for its count.
+        // The refused request also used up its proof and read its rate limit count.
         assert!(write_units(&seen) <= most::PROVEN * (prices.len() + 1) as f64 + NOISE, "{}", write_units(&seen));
         assert!(read_units(&seen) <= 2.0 * prices.len() as f64 + NOISE, "{}", read_units(&seen));
         let size = prices[0].text.len() + prices[0].header("payment-required").unwrap().len();
         println!("a price is {size} bytes");
         assert!((size as f64) < most::SMALL / 2.0);
 
-        // The dearest of the free writes.
+        // The most expensive of the free writes.
         let policy = |domains: usize| {
             let names: Vec<String> = (0..100).map(|name| format!("{}{name:02}.example.com", "x".repeat(60))).collect();
             let rule = |id: usize| json!({"id": format!("r{id}"), "tool": "email", "action": "deny", "when": {"recipient_domain_not_in": names}});
@@ -563,7 +563,7 @@ fn a_new_wallet_writes_little_and_so_often() {
 }
 
 #[test]
-fn approvals_and_mails_of_a_source_end_for_the_day() {
+fn approvals_and_mails_are_limited_per_source_and_day() {
     run(async {
         let it = deployed().await;
         let source = platform::http::limit::name_of("127.0.0.1".parse().ok());
@@ -592,7 +592,7 @@ fn approvals_and_mails_of_a_source_end_for_the_day() {
 }
 
 #[test]
-fn registrations_and_searches_of_a_source_end() {
+fn registrations_and_searches_are_limited_per_source() {
     run(async {
         let it = deployed().await;
         let client = Payer::with(&it.stack, 0).await.client;
@@ -621,7 +621,7 @@ fn registrations_and_searches_of_a_source_end() {
 }
 
 #[test]
-fn websockets_of_a_source_end_whichever_wallets_open_them() {
+fn websockets_are_limited_per_source_across_wallets() {
     run(async {
         let it = deployed().await;
         let host = it.stack.base_url.strip_prefix("http://").unwrap();
@@ -645,9 +645,9 @@ fn websockets_of_a_source_end_whichever_wallets_open_them() {
     });
 }
 
-/// A cent buys a megabyte, and not traffic without end.
+/// One cent buys a megabyte, but not unlimited traffic.
 #[test]
-fn a_large_result_is_read_again_until_its_limit() {
+fn repeated_reads_of_a_large_result_are_limited() {
     run(async {
         let it = deployed().await;
         let shop = Shop::open(&it.stack, "large-result").await;
@@ -669,7 +669,8 @@ fn a_large_result_is_read_again_until_its_limit() {
             "how it is, is still told"
         );
         assert!(short.text.len() < 2_000, "with a preview of {} bytes", short.text.len());
-        // Neither they nor the seller used up anything of the buyer, who has the same, however it is read.
+        // Neither they nor the seller used any of the buyer's limit. The buyer has the same limit for every way of
+        // reading.
         let limit = Class::Result.limit();
         let request = RequestId::of_soul_job(&job).unwrap();
         it.use_up(&format!("RATE#job:{request}:seller#{}", limit.name), limit.count.into(), 0).await;
@@ -684,9 +685,9 @@ fn a_large_result_is_read_again_until_its_limit() {
     });
 }
 
-/// A preview is counted and bounded as it is sent, and so are lists that are long.
+/// Previews and long lists count with the size that is sent.
 #[test]
-fn previews_and_lists_of_files_count() {
+fn previews_and_long_file_lists_count_against_the_result_limit() {
     run(async {
         let it = deployed().await;
         let shop = Shop::open(&it.stack, "long-lists").await;
@@ -718,7 +719,7 @@ fn previews_and_lists_of_files_count() {
 }
 
 #[test]
-fn a_result_told_over_a_websocket_counts_too() {
+fn results_pushed_over_a_websocket_count_against_the_limit() {
     run(async {
         let it = deployed().await;
         let shop = Shop::open(&it.stack, "told-result").await;
@@ -750,7 +751,7 @@ fn a_result_told_over_a_websocket_counts_too() {
 }
 
 #[test]
-fn exports_and_long_lists_end_for_the_day() {
+fn exports_and_long_lists_are_limited_per_day() {
     run(async {
         let it = deployed().await;
         let payer = Payer::with(&it.stack, 0).await;
@@ -773,7 +774,7 @@ fn exports_and_long_lists_end_for_the_day() {
             let policy = refused.header("ratelimit").unwrap_or_default();
             assert!(policy.starts_with("\"export\""), "{path}: a refusal says which limit it came to: {policy}");
         }
-        // A short list costs nothing of it.
+        // A short list uses nothing of the limit.
         let proof = it.proof(&payer, "read");
         let short = payer.client.get("/v1/approvals?limit=1", &[("x-agent-proof", &proof)]).await;
         assert_eq!(short.status, 200, "{}", short.text);
@@ -794,9 +795,9 @@ fn exports_and_long_lists_end_for_the_day() {
     });
 }
 
-/// What a provider charges may be more than the tool's price.
+/// A provider may charge us more than the tool's price.
 #[test]
-fn a_provider_is_asked_so_often_a_day_by_all_processes() {
+fn daily_provider_calls_are_limited_across_processes() {
     run(async {
         let receiver = Receiver::start().await;
         receiver.answer(|| {
@@ -825,9 +826,9 @@ fn a_provider_is_asked_so_often_a_day_by_all_processes() {
     });
 }
 
-/// An approval shows its person the whole input, so each keeps it.
+/// An approval shows its approver the whole input, so each approval stores it.
 #[test]
-fn a_held_call_keeps_its_input_once() {
+fn a_held_call_stores_its_input_once() {
     run(async {
         let it = deployed().await;
         let text = json!({"type": "object", "properties": {"text": {"type": "string", "maxLength": 65_000}}});
@@ -852,9 +853,9 @@ fn a_held_call_keeps_its_input_once() {
     });
 }
 
-/// We pay for the gas, whatever the price is.
+/// We pay for the gas, at every price.
 #[test]
-fn a_payment_takes_no_more_gas_than_is_said() {
+fn a_settlement_uses_no_more_gas_than_documented() {
     run(async {
         let it = deployed().await;
         let payer = Payer::new(&it.stack).await;

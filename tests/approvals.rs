@@ -1,4 +1,5 @@
-//! Approvals: the owner's policy, what an agent asks a human, the decision page, and what the payment gate is told.
+//! Approvals: the owner's action policy, approval requests of agents, the decision page, and how the payment gate
+//! treats held calls.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ const POLICY: &str = "/v1/agents/me/action-policy";
 const APPROVALS: &str = "/v1/approvals";
 const APPROVER: &str = "alice@example.com";
 
-/// Sends with a fresh proof of the stack's own time.
+/// Sends a request with a fresh proof, made at the stack's time.
 async fn send(stack: &Stack, payer: &Payer, method: &str, path: &str, body: Value) -> Answer {
     let scope = if method == "GET" { "read" } else { "write" };
     let proof = payer.proof_at(scope, stack.app.clock.now().secs());
@@ -67,7 +68,7 @@ async fn decide(payer: &Payer, path: &str, form: &str) -> Answer {
 }
 
 #[test]
-fn a_policy_is_put_shown_and_taken_off_by_the_wallet_only() {
+fn only_the_wallet_can_change_or_remove_its_policy() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -85,7 +86,7 @@ fn a_policy_is_put_shown_and_taken_off_by_the_wallet_only() {
         assert_eq!(bad.json()["details"][0]["path"], "enable");
         assert_eq!(get(&stack, &payer, POLICY).await, policy, "what is refused changes nothing");
 
-        // A token reads it, and cannot loosen it.
+        // A token can read the policy but cannot loosen it.
         let now = stack.app.clock.now();
         let minted =
             platform::auth::token::mint(&stack.app.db, "agent_", payer.address(), None, None, now).await.unwrap();
@@ -110,7 +111,7 @@ fn a_policy_is_put_shown_and_taken_off_by_the_wallet_only() {
 }
 
 #[test]
-fn approvals_are_asked_listed_cancelled_and_run_out() {
+fn approvals_can_be_requested_listed_cancelled_and_expire() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let stack = stack_with(|mut options| {
@@ -177,7 +178,7 @@ fn approvals_are_asked_listed_cancelled_and_run_out() {
 }
 
 #[test]
-fn one_link_decides_once() {
+fn an_approval_link_decides_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -186,7 +187,7 @@ fn one_link_decides_once() {
         let approval = ask(&stack, &payer, body).await;
         let (link, id) = (link(&stack, &approval), approval["approval_id"].as_str().unwrap().to_owned());
 
-        // Looking decides nothing, and runs nothing.
+        // Opening the page decides nothing and runs nothing.
         for _ in 0..2 {
             let page = payer.client.get(&link, &[]).await;
             assert_eq!((page.status, page.header("cache-control")), (200, Some("no-store")));
@@ -229,7 +230,7 @@ fn one_link_decides_once() {
         assert!(answers.iter().all(|answer| answer.text == won[0].text), "everybody is shown the first decision");
         assert_eq!(payer.client.get(&link, &[]).await.text, won[0].text);
 
-        // What the agent reads is that decision, signed; the link is in nothing it reads.
+        // The agent reads the signed decision. Nothing it reads has the link.
         let decided = get(&stack, &payer, &format!("{APPROVALS}/{id}")).await;
         let listed = get(&stack, &payer, APPROVALS).await;
         let token = link.rsplit('/').next().unwrap();
@@ -253,7 +254,7 @@ fn one_link_decides_once() {
 }
 
 #[test]
-fn no_more_than_twenty_wait_at_a_time() {
+fn at_most_twenty_approvals_are_pending() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let stack = stack_with(|mut options| {
@@ -284,7 +285,7 @@ fn no_more_than_twenty_wait_at_a_time() {
         assert_eq!(statuses.iter().filter(|status| **status == 409).count(), 5, "{statuses:?}");
         let pending = get(&stack, &payer, &format!("{APPROVALS}?status=pending")).await;
         assert_eq!(pending["approvals"].as_array().unwrap().len(), 20);
-        // A decision gives a place back, and so does time.
+        // A decision frees a place, and so does expiry.
         let one = &pending["approvals"][0];
         assert_eq!(decide(&payer, &link(&stack, one), "decision=deny").await.status, 200);
         ask(&stack, &payer, question()).await;
@@ -294,7 +295,7 @@ fn no_more_than_twenty_wait_at_a_time() {
     });
 }
 
-/// A call of web-read by an agent, as the gate would ask about it.
+/// A call of web-read by an agent, as the gate checks it.
 struct Asking<'a> {
     stack: &'a Stack,
     payer: &'a Payer,
@@ -324,7 +325,7 @@ impl<'a> Asking<'a> {
         gate_check(&self.stack.app.db, &self.stack.notices, &call).await
     }
 
-    /// The approval a held call is answered with.
+    /// The approval that a held call gets.
     async fn held(&self) -> Value {
         match self.check(None, false).await {
             Err(ApiError::ApprovalRequired { approval_id, approval, .. }) => {
@@ -342,7 +343,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// The write that uses the approval up.
+    /// The write that marks the approval as used.
     async fn released(&self, approval_id: &str) -> Write {
         match self.check(Some(approval_id), true).await {
             Ok(GateVerdict::Released { consume: Some(write), .. }) => *write,
@@ -373,7 +374,7 @@ fn a_held_call_is_released_once() {
         let always = json!({"always": true});
         put_rules(&stack, &payer, json!([{"tool": "web_read", "action": "require_approval", "when": always}])).await;
 
-        // Ten copies at once make one approval and one mail.
+        // Ten concurrent copies make one approval and one mail.
         let mut ids = std::collections::HashSet::new();
         for approval in join_all((0..10).map(|_| asking.held())).await {
             ids.insert(approval["approval_id"].as_str().unwrap().to_owned());
@@ -401,7 +402,7 @@ fn a_held_call_is_released_once() {
         let dearer = Asking { amount: Usdc::from_micro(2_001), ..Asking::new(&stack, &payer, "https://example.com/") };
         assert_eq!(dearer.refused(id).await, "the call now costs more than what was approved");
 
-        // Unpaid legs use nothing up; of ten paid ones, one gets through.
+        // Unpaid requests do not use the approval. Of ten paid ones, one gets through.
         assert!(matches!(asking.check(Some(id), false).await, Ok(GateVerdict::Released { consume: None, .. })));
         let db = &stack.app.db;
         let writes: Vec<Write> = join_all((0..10).map(|_| asking.released(id))).await;
@@ -421,13 +422,13 @@ fn a_held_call_is_released_once() {
         assert_eq!(seen["status"], "consumed");
         assert!(seen["consumed_at"].is_string());
 
-        // A long call is shown whole, to its very end.
+        // A long call is shown in full.
         let far = format!("https://example.com/?{}the-end", "x".repeat(5_000));
         let long = Asking::new(&stack, &payer, &far).held().await;
         assert!(long["preview"].to_string().len() < 4_000 && long["preview"]["cut_off"].is_string());
         assert!(payer.client.get(&link(&stack, &long), &[]).await.text.contains("xxthe-end"));
 
-        // The same call again is another question, and a yes that is not used runs out.
+        // The same call again needs another approval, and an unused approval expires.
         let second = asking.held().await;
         let id = second["approval_id"].as_str().unwrap();
         assert!(!ids.contains(id));
@@ -441,7 +442,7 @@ fn a_held_call_is_released_once() {
         assert_eq!(decide(&payer, &link(&stack, &third), "decision=deny&note=no").await.status, 200);
         assert_eq!(asking.refused(id.as_str()).await, "the approval was denied");
 
-        // A rule that denies beats everything, an approval included.
+        // A deny rule overrides everything, including an approval.
         let deny = json!({"id": "never", "tool": "*", "action": "deny", "when": {"amount_over_usdc": 0.001}});
         put_rules(&stack, &payer, json!([{"tool": "*", "action": "require_approval", "when": always}, deny])).await;
         for approval in [None, Some(id.as_str())] {
@@ -452,7 +453,7 @@ fn a_held_call_is_released_once() {
 }
 
 #[test]
-fn a_draft_is_tried_on_past_charges() {
+fn a_backtest_applies_a_draft_policy_to_past_charges() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -476,7 +477,7 @@ fn a_draft_is_tried_on_past_charges() {
 }
 
 #[test]
-fn a_relay_takes_the_mail_or_the_agent_is_told() {
+fn the_agent_learns_whether_the_approval_mail_was_sent() {
     run(async {
         let (url, kept) = relay().await;
         let stack = stack_with(|options| options.with("SMTP_URL", url).with("MAIL_FROM", "agora@example.org")).await;
@@ -494,10 +495,10 @@ fn a_relay_takes_the_mail_or_the_agent_is_told() {
     });
 }
 
-/// From the refusal to the answer: a held call of a token, a person's yes, ten copies of the call at once, and what the
-/// charge says of itself afterwards.
+/// A held call from refusal to answer: a token's call, the approval, ten concurrent copies of the call, and the
+/// explanation of the charge.
 #[test]
-fn a_held_call_is_paid_once_after_a_yes() {
+fn an_approved_call_is_paid_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -545,9 +546,9 @@ fn a_held_call_is_paid_once_after_a_yes() {
     });
 }
 
-/// Ten identical copies of an approved call, signed: one charge, and an answer or a pending state for every copy.
+/// Ten identical signed copies of an approved call: one charge, and an answer or a pending state for every copy.
 #[test]
-fn copies_of_an_approved_call_are_led_to_its_answer() {
+fn copies_of_an_approved_call_get_the_same_answer() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -568,9 +569,9 @@ fn copies_of_an_approved_call_are_led_to_its_answer() {
     });
 }
 
-/// A platform completes what its buyer's owner wants to be asked about: held, approved, completed, and charged once.
+/// A platform completes a checkout that needs the buyer's approval: held, approved, completed, charged once.
 #[test]
-fn a_held_checkout_is_completed_after_a_yes() {
+fn an_approved_checkout_is_completed_and_charged_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 5_000_000).await;

@@ -1,4 +1,5 @@
-//! Pages that show nothing before their scripts have run: read through a real Chromium that can reach nothing by itself.
+//! Pages that are empty until their scripts have run, read through a real Chromium that has no network access of its
+//! own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +19,7 @@ const FACT: &str = "The lighthouse of Skarn was lit again on the ninth of June, 
 /// An empty page and the script that fills it.
 const SHELL: &str = "<!doctype html><title>Skarn</title><div id=root></div><script src=/app.js></script>";
 
-/// What the script does before and after it has filled the page: everything a page can do to reach somewhere else.
+/// The page's script. Before and after it fills the page, it tries every way a page has to reach another server.
 fn app(canary: &str) -> String {
     format!(
         r#"
@@ -49,7 +50,7 @@ document.getElementById("root").innerHTML =
     )
 }
 
-/// A site whose pages need a browser, and what it was posted.
+/// A site whose pages need a browser, and a count of what was posted to it.
 async fn site(canary: String) -> (String, Arc<AtomicUsize>) {
     let posted = Arc::new(AtomicUsize::new(0));
     let counter = posted.clone();
@@ -95,10 +96,10 @@ async fn bought(payer: &Payer, body: Value) -> Value {
 }
 
 #[test]
-fn a_page_of_scripts_is_read_and_reaches_nothing() {
+fn a_scripted_page_is_rendered_without_network_access() {
     run(async {
         let Some(browser) = chromium().await else { return };
-        // Whoever connects here came past the guard.
+        // A connection here means that the guard was bypassed.
         let canary = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let hits = Arc::new(AtomicUsize::new(0));
         let (address, counter) = (canary.local_addr().unwrap().to_string(), hits.clone());
@@ -114,7 +115,7 @@ fn a_page_of_scripts_is_read_and_reaches_nothing() {
         .await;
         let payer = Payer::new(&stack).await;
 
-        // Several at once, each in a place of its own.
+        // Several pages at once, each in a context of its own.
         let read = |path: &'static str| bought(&payer, json!({"url": format!("http://{host}{path}")}));
         let (one, two) = tokio::join!(read("/app"), read("/leads"));
         for job in [&one, &two] {
@@ -126,14 +127,14 @@ fn a_page_of_scripts_is_read_and_reaches_nothing() {
             assert!(result.get("screenshot_url").is_none(), "{job}");
         }
 
-        // A picture, where it is asked for; also of a page that needs no scripts.
+        // A screenshot on request, also of a page without scripts.
         let job = bought(&payer, json!({"url": format!("http://{host}/plain"), "screenshot": true})).await;
         let link = job["result"]["screenshot_url"].as_str().unwrap_or_else(|| panic!("{job}"));
         let picture = payer.client.get(link.strip_prefix(&stack.base_url).unwrap(), &[]).await;
         assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
         assert!(job["result"]["markdown"].as_str().unwrap().contains(FACT), "{job}");
 
-        // What shows nothing, never rests, or leads where nobody may go, is paid back.
+        // A page that shows nothing, never finishes, or leads to a forbidden address is paid back.
         for path in ["/busy", "/away", "/leads-to-private"] {
             let job = read(path).await;
             assert_eq!(
@@ -144,7 +145,7 @@ fn a_page_of_scripts_is_read_and_reaches_nothing() {
         }
         assert_eq!(hits.load(Ordering::SeqCst), 0, "something reached the canary");
         assert_eq!(posted.load(Ordering::SeqCst), 0, "a page that is read changes nothing");
-        // The browser is whole after all that.
+        // The browser still works afterwards.
         assert_eq!(read("/app").await["status"], "completed");
 
         drop(browser);
@@ -155,7 +156,7 @@ fn a_page_of_scripts_is_read_and_reaches_nothing() {
 }
 
 #[test]
-fn without_a_browser_there_is_no_picture_and_nothing_to_pay() {
+fn without_a_browser_screenshots_are_not_sold() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;

@@ -1,4 +1,4 @@
-//! Budgets and freezes: caps that hold however many calls come at once.
+//! Budgets and freezes: caps hold for any number of concurrent calls.
 
 use base::clock::{Clock, Timestamp};
 use futures_util::future::join_all;
@@ -50,7 +50,7 @@ fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
         assert_eq!((&shown["spent_today_usdc"], &shown["remaining_usdc"]), (&json!("0.250000"), &json!("0.000000")));
         assert_eq!((&shown["daily_usdc"], &shown["pct_used"]), (&json!(0.5), &json!(50.0)));
         books::audit(&stack.app.db, payer.agent()).await;
-        // One warning, although every call after the fortieth found the level passed.
+        // One warning only, although every call after the fortieth is above the warning level.
         let notes = payer.get("/v1/tools/notifications").await.json();
         let warnings =
             notes["notifications"].as_array().unwrap().iter().filter(|note| note["type"] == "budget_warning");
@@ -59,11 +59,11 @@ fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
 }
 
 #[test]
-fn signed_payments_are_stopped_before_they_are_settled() {
+fn budgets_stop_signed_payments_before_settlement() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
-        // The first word of a new wallet is its budget.
+        // A new wallet's first request sets its budget.
         let set = payer.change("PUT", BUDGETS, &json!({"daily": 0.012, "per_transaction": 1})).await;
         assert_eq!(set.status, 200, "{}", set.text);
         let statuses = join_all((0..10).map(|_| pay(&payer))).await;
@@ -73,7 +73,7 @@ fn signed_payments_are_stopped_before_they_are_settled() {
         assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": null, "per_transaction": "0.004"})).await.status, 200);
         let refused = pay(&payer).await;
         assert_eq!(refused.json()["budget"]["reason"], "per_transaction");
-        // A quote for a proven caller says so before anything is signed.
+        // A quote for a proven caller reports the budget before anything is signed.
         let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
         assert_eq!(quoted.error(), (403, "budget_exceeded".to_owned()));
         assert_eq!(payer.change("PUT", BUDGETS, &json!({"per_transaction": null})).await.status, 200);
@@ -84,7 +84,7 @@ fn signed_payments_are_stopped_before_they_are_settled() {
 }
 
 #[test]
-fn caps_of_single_tools() {
+fn tools_have_caps_of_their_own() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -100,7 +100,7 @@ fn caps_of_single_tools() {
 }
 
 #[test]
-fn a_day_ends_at_midnight_utc() {
+fn daily_caps_reset_at_midnight_utc() {
     run(async {
         let now = Clock::system().now();
         let midnight = Timestamp::from_secs((now.secs() / 86_400 + 1) * 86_400);
@@ -125,14 +125,14 @@ fn a_day_ends_at_midnight_utc() {
 }
 
 #[test]
-fn what_is_frozen_buys_nothing() {
+fn frozen_agents_and_tools_buy_nothing() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
         payer.give_credits(&stack, 50_000).await;
         let token = payer.token(&stack).await;
         let spend = || payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], json!({"vin": VIN}));
-        // A quote that holds credits, and then the owner stops everything.
+        // A quote holds credits, then the owner freezes the agent.
         let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
         assert_eq!(quoted.status, 402);
         let frozen = payer.change("POST", FREEZES, &json!({"what": "agent"})).await.json();
@@ -146,7 +146,7 @@ fn what_is_frozen_buys_nothing() {
         payer.change("POST", FREEZES, &json!({"what": "tool", "id": "vin_decode"})).await;
         assert_eq!(spend().await.json()["reason"], "tool");
         assert_eq!(payer.balance(&stack).await, 1_000_000);
-        // By a path of the tool is as good as by its name; a name that nothing has is no brake.
+        // A freeze can name a tool by its path or by its name. A freeze of an unknown name is refused.
         payer.change("POST", &format!("{FREEZES}/lift"), &json!({"what": "tool", "id": "lookup/vin"})).await;
         assert_eq!(spend().await.status, 200);
         for (what, id) in
@@ -166,7 +166,7 @@ fn what_is_frozen_buys_nothing() {
     });
 }
 
-/// A dry run says what would happen and does nothing: no hold, no approval asked for, no charge, no counter.
+/// A dry run reports what would happen and changes nothing: no hold, no approval, no charge, no counter.
 #[test]
 fn a_dry_run_changes_nothing() {
     run(async {
@@ -200,9 +200,9 @@ fn a_dry_run_changes_nothing() {
     });
 }
 
-/// A call that has bought before would get its stored answer: the rehearsal says so, and never a second charge.
+/// A call that was bought before would get its stored answer. The dry run reports that, and no second charge.
 #[test]
-fn a_dry_run_of_what_was_bought_charges_nothing() {
+fn a_dry_run_of_an_earlier_purchase_reports_a_replay() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -238,10 +238,10 @@ fn a_dry_run_of_what_was_bought_charges_nothing() {
     });
 }
 
-/// One mail a day to the budget's address, by a relay that really speaks SMTP: however many calls follow, at once or one
-/// after the other. What a relay turns away for now is sent with a later charge; a call never waits for it.
+/// One mail a day to the budget's alert address, through a relay that speaks SMTP, for any number of calls, concurrent
+/// or not. A mail that the relay rejects for now is sent with a later charge. No call waits for a mail.
 #[test]
-fn the_alert_address_gets_one_mail_a_day() {
+fn the_alert_address_gets_one_budget_mail_a_day() {
     run(async {
         let (url, kept) = relay().await;
         let clock = Clock::pinned(Clock::system().now());
@@ -263,7 +263,7 @@ fn the_alert_address_gets_one_mail_a_day() {
             let called = payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()).await;
             assert_eq!(called.status, 200, "{}", called.text);
         };
-        // The stream is read in order: what is counted was looked after.
+        // The stream is read in order: once a call is counted, its warning has been handled.
         let mails_after = async |calls: u64| {
             let counted = || async { (stats::load(&stack.app.db).await.unwrap().completed == calls).then_some(()) };
             eventually("the stream", counted).await;
@@ -292,9 +292,10 @@ fn the_alert_address_gets_one_mail_a_day() {
     });
 }
 
-/// Agents choose the address and wallets are free: an address gets only so many mails a day from all of them.
+/// Agents choose the address and wallets are free, so an address gets a limited number of mails a day from all wallets
+/// together.
 #[test]
-fn a_full_mailbox_is_left_alone() {
+fn mails_to_one_address_are_limited_per_day() {
     run(async {
         let stack = stack().await;
         for _ in 0..mail::MAX_MAILS_A_DAY {
@@ -318,7 +319,7 @@ fn a_full_mailbox_is_left_alone() {
 }
 
 #[test]
-fn spending_far_above_usual_is_told_once() {
+fn unusually_high_spending_is_reported_once() {
     run(async {
         let now = Clock::system().now();
         let clock = Clock::pinned(now);

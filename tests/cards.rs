@@ -1,5 +1,5 @@
-//! Credits by card, against a contract server of ours that speaks the card processor's documented protocol: Stripe
-//! Checkout (docs.stripe.com/api/checkout/sessions/create; docs.stripe.com/webhooks#verify-manually; read 2026-11).
+//! Credits by card, against a contract server that speaks the card processor's documented protocol: Stripe Checkout
+//! (docs.stripe.com/api/checkout/sessions/create; docs.stripe.com/webhooks#verify-manually; read 2026-11).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ use crate::support::{Answer, Payer, VIN, VIN_PATH, books, run, stack_with};
 const KEY: &str = "sk_test_a_key";
 const SECRET: &str = "whsec_a_secret";
 
-/// What the processor was asked, form decoded.
+/// The requests to the processor, form decoded.
 type Asked = Arc<Mutex<Vec<HashMap<String, String>>>>;
 
-/// Opens a session for whoever has the key; an amount of 13 dollars is declined, as Stripe declines: with a body that
-/// says why.
+/// Opens a session if the key is right. An amount of 13 dollars is declined as Stripe declines it: with a body that has
+/// the reason.
 async fn session(State(asked): State<Asked>, headers: HeaderMap, body: String) -> (StatusCode, String) {
     if headers.get("authorization").is_none_or(|value| value != &format!("Bearer {KEY}")) {
         return (StatusCode::UNAUTHORIZED, json!({"error": {"message": "Invalid API Key provided"}}).to_string());
@@ -74,7 +74,7 @@ fn event(session: &str, agent: &str, cents: u64) -> String {
     .to_string()
 }
 
-/// An event of a refund or a dispute, `after` seconds behind the payment.
+/// An event about a refund or a dispute, `after` seconds later than the payment.
 fn taken_back(session: &str, kind: &str, id: &str, cents: u64, status: &str, after: i64) -> String {
     json!({"id": "evt_2", "created": 1_795_000_000 + after, "type": kind, "data": {"object": {
         "id": id, "payment_intent": payment_of(session), "amount": cents, "currency": "usd", "status": status,
@@ -94,7 +94,7 @@ async fn heard(payer: &Payer, body: &str) {
     assert_eq!((answer.status, answer.json()), (200, json!({"received": true})));
 }
 
-/// A stack that takes cards.
+/// A stack that accepts cards.
 async fn shop(change: impl FnOnce(Options) -> Options) -> Stack {
     let (url, _) = processor().await;
     stack_with(|options| {
@@ -105,7 +105,7 @@ async fn shop(change: impl FnOnce(Options) -> Options) -> Stack {
     .await
 }
 
-/// What an agent sees of its credits: what it can spend, and what it owes.
+/// The credits as the agent reads them: the balance it can spend, and its debt.
 async fn seen(payer: &Payer) -> (String, String) {
     let balance = payer.get("/v1/tools/balance").await.json();
     let text = |name: &str| balance[name].as_str().unwrap().to_owned();
@@ -124,7 +124,7 @@ async fn tell(payer: &Payer, body: &str, secret: &str, at: i64) -> Answer {
 }
 
 #[test]
-fn a_card_buys_credits_once_and_only_when_the_processor_says_so() {
+fn card_credits_are_granted_once_after_the_processor_confirms() {
     run(async {
         let (url, asked) = processor().await;
         let stack = stack_with(|options| {
@@ -141,7 +141,7 @@ fn a_card_buys_credits_once_and_only_when_the_processor_says_so() {
         assert_eq!((form["mode"].as_str(), form["client_reference_id"].as_str()), ("payment", agent.as_str()));
         assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 0, "a page is no payment");
         for _ in 0..2 {
-            // A name of a request that came to nothing is free again.
+            // The idempotency key of a failed request is free again.
             let proof = payer.proof("write");
             let headers = [("x-agent-proof", proof.as_str()), ("idempotency-key", "a-card")];
             let declined = payer.client.post("/v1/credits/checkout", &headers, &json!({"amount": 13})).await;
@@ -160,16 +160,16 @@ fn a_card_buys_credits_once_and_only_when_the_processor_says_so() {
     });
 }
 
-/// Partial, repeated, out of order, before the payment itself: taken back once, first from what there is, then as a debt that
-/// stops spending and is paid of whatever comes in.
+/// Partial, repeated, out of order, or before the payment itself: the amount is deducted once. It comes from the
+/// balance first; the rest is a debt that stops spending and is paid from later credits.
 #[test]
-fn refunds_and_disputes_take_credits_back_once() {
+fn refunds_and_disputes_deduct_credits_once() {
     run(async {
         let stack = shop(|options| options).await;
         let payer = Payer::with(&stack, 20_000_000).await;
         let agent = payer.agent().to_string();
         let audited = async || books::audit(&stack.app.db, payer.agent()).await;
-        // The refund is told before the payment.
+        // The refund arrives before the payment.
         for _ in 0..2 {
             heard(&payer, &taken_back("cs_1", "refund.created", "re_1", 200, "pending", 10)).await;
         }
@@ -183,14 +183,14 @@ fn refunds_and_disputes_take_credits_back_once() {
             taken_back("cs_1", "refund.updated", "re_1", 200, "succeeded", 11),
             taken_back("cs_1", "charge.refund.updated", "re_1", 200, "succeeded", 11),
             taken_back("cs_1", "refund.created", "re_1", 200, "pending", 10),
-            // The bank only inquires: no money has moved.
+            // An inquiry of the bank: no money has moved.
             taken_back("cs_1", "charge.dispute.created", "du_1", 550, "warning_needs_response", 12),
         ] {
             heard(&payer, &body).await;
             assert_eq!(seen(&payer).await, dollars("5.500000", "0.000000"), "{body}");
         }
 
-        // Most of it is spent, and then the rest of the payment is disputed.
+        // Most of it is spent, then the rest of the payment is disputed.
         let token = payer.token(&stack).await;
         let call = async || payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
         assert_eq!(call().await.status, 200);
@@ -209,14 +209,14 @@ fn refunds_and_disputes_take_credits_back_once() {
             (&json!("0.005000"), &json!("0.010000")),
             "{body}"
         );
-        // Signed money is not the debt's; credits that come in are, first.
+        // Signed payments do not pay the debt. Credits that come in pay it first.
         assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
         assert_eq!(payer.buy("/v1/credits/top-up", &json!({"amount": "0.01"})).await.status, 200);
         assert_eq!(seen(&payer).await, dollars("0.005000", "0.000000"));
         assert_eq!(call().await.status, 200);
         assert_eq!(seen(&payer).await, dollars("0.000000", "0.000000"));
 
-        // The dispute is won; closed and reinstated are told in the wrong order.
+        // The dispute is won. The closed and reinstated events arrive in the wrong order.
         heard(&payer, &taken_back("cs_1", "charge.dispute.funds_reinstated", "du_1", 550, "won", 31)).await;
         heard(&payer, &taken_back("cs_1", "charge.dispute.closed", "du_1", 550, "won", 30)).await;
         heard(&payer, &taken_back("cs_1", "charge.dispute.updated", "du_1", 550, "under_review", 25)).await;
@@ -226,7 +226,7 @@ fn refunds_and_disputes_take_credits_back_once() {
         assert_eq!(seen(&payer).await, dollars("0.000000", "0.000000"));
         let account = audited().await;
         assert_eq!((account.credits.micro(), account.debt.micro()), (0, 0));
-        // What was held for a quote is taken back as well.
+        // Credits held for a quote are deducted as well.
         heard(&payer, &event("cs_2", &agent, 100)).await;
         let proof = payer.proof("write");
         let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &json!({"vin": VIN})).await;
@@ -238,9 +238,10 @@ fn refunds_and_disputes_take_credits_back_once() {
     });
 }
 
-/// A dispute is told, again and again, while an agent spends as fast as it can: what was spent is owed, to the micro-dollar.
+/// A dispute is delivered repeatedly while an agent spends as fast as it can. The debt equals what was spent, to the
+/// micro-dollar.
 #[test]
-fn a_dispute_races_with_spending() {
+fn a_dispute_during_spending_becomes_an_exact_debt() {
     run(async {
         let stack = shop(|options| options).await;
         for _ in 0..3 {
@@ -274,10 +275,10 @@ fn a_dispute_races_with_spending() {
     });
 }
 
-/// The process dies at every request to the database while it hears of a payment and a dispute. Told again, as the processor
-/// does, it comes to the same.
+/// The process crashes at every database request while it handles a payment and a dispute. When the events are
+/// delivered again, as the processor does, the result is the same.
 #[test]
-fn what_was_taken_back_survives_death_at_every_step() {
+fn refunds_and_disputes_survive_a_crash_at_every_request() {
     run(async {
         for last_one_arrives in [false, true] {
             for step in 1.. {

@@ -1,5 +1,5 @@
-//! Checkout sessions of agent platforms, by real HTTP: from create to order on both families of paths, every row of
-//! errors, names of requests, ACP's own schemas and examples, and everything that a body may have wrong.
+//! Checkout sessions of agent platforms over real HTTP: from creation to order on both path families, every documented
+//! error, idempotency keys, ACP's own schemas and examples, and malformed bodies.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::support::{Client, Payer, Platform, eventually, run, stack, stack_with
 
 const CREDITS: &str = "agora-credits";
 
-/// A service of half a dollar, which a seller's worker does.
+/// A service for half a dollar, done by a seller's worker.
 async fn service(stack: &Stack) -> String {
     let slug = format!("shop-{}", &evm::hex0x(&digest::random::<4>())[2..]);
     Shop::open(stack, &slug).await;
@@ -27,7 +27,7 @@ async fn service(stack: &Stack) -> String {
 }
 
 #[test]
-fn a_service_is_bought_and_followed() {
+fn a_checkout_buys_a_service_and_shows_its_progress() {
     run(async {
         let stack = stack().await;
         let (platform, payer) = (Platform::acp(&stack), Payer::new(&stack).await);
@@ -48,7 +48,7 @@ fn a_service_is_bought_and_followed() {
         assert_eq!(done["order"]["checkout_session_id"], session["id"]);
         assert_eq!(payer.balance(&stack).await, 500_000);
 
-        // The job is the payer's, and the platform may follow it with its own token.
+        // The job belongs to the payer, and the platform may read it with its own token.
         let request_id = done["metadata"]["request_id"].as_str().unwrap();
         let path = done["order"]["permalink_url"].as_str().unwrap().strip_prefix(&stack.base_url).unwrap().to_owned();
         assert_eq!(path, format!("/v1/requests/{request_id}"));
@@ -56,12 +56,12 @@ fn a_service_is_bought_and_followed() {
         let job = platform.send().get(&path, &[("authorization", &bearer)]).await;
         assert_eq!((job.status, &job.json()["tool"]), (200, &json!("soul")), "{}", job.text);
         assert_eq!(payer.get(&path).await.status, 200);
-        // Other jobs are none of its business.
+        // The platform cannot read other jobs.
         let other = payer.buy("/v1/credits/top-up", &json!({"amount": "0.10"})).await.json();
         let other = format!("/v1/requests/{}", other["data"]["request_id"].as_str().unwrap());
         assert_eq!(platform.send().get(&other, &[("authorization", &bearer)]).await.status, 404);
 
-        // What is completed stays so, and is not for sale twice.
+        // A completed session stays completed and cannot be paid again.
         let again = platform.complete(&session, &payment(&session, &payer)).await;
         assert_eq!((again.status, &again.json()["code"]), (400, &json!("invalid_state")), "{}", again.text);
         validate("Error", &again.json());
@@ -73,11 +73,11 @@ fn a_service_is_bought_and_followed() {
 }
 
 #[test]
-fn credits_by_the_dollar_and_a_text_for_credits() {
+fn checkout_sells_credits_and_texts_for_credits() {
     run(async {
         let stack = stack().await;
         let (platform, payer) = (Platform::acp(&stack), Payer::with(&stack, 5_000_000).await);
-        // In ACP 2026-01-30 a quantity is a thing that is repeated.
+        // ACP 2026-01-30 expresses a quantity by repeating the item.
         let body = json!({
             "line_items": [{"id": CREDITS}, {"id": CREDITS}, {"id": CREDITS}], "currency": "usd", "capabilities": {},
         });
@@ -101,14 +101,14 @@ fn credits_by_the_dollar_and_a_text_for_credits() {
         platform.check("CheckoutSessionWithOrder", &done);
         assert_eq!(done.json()["status"], "completed", "{}", done.text);
         assert_eq!(credits().await, Usdc::from_micro(1_000_000));
-        // A second one cannot be paid, and says so; nothing is taken.
+        // A second one cannot be paid and is refused with a reason. Nothing is charged.
         let session = platform.open(&format!("agora-text-{slug}"), json!({})).await;
         let declined = platform.complete(&session, &paid_with("credits", &token)).await;
         platform.check("CheckoutSession", &declined);
         assert_eq!(declined.json()["status"], "ready_for_payment", "{}", declined.text);
         assert_eq!(declined.json()["messages"][0]["code"], "payment_declined");
         assert_eq!(credits().await, Usdc::from_micro(1_000_000));
-        // Credits are not bought with credits.
+        // Credits cannot be paid with credits.
         let session = platform.open(CREDITS, json!({})).await;
         let declined = platform.complete(&session, &paid_with("credits", &token)).await;
         assert_eq!(declined.json()["status"], "ready_for_payment", "{}", declined.text);
@@ -117,7 +117,7 @@ fn credits_by_the_dollar_and_a_text_for_credits() {
 }
 
 #[test]
-fn a_declined_payment_leaves_the_session_to_be_paid() {
+fn a_session_stays_payable_after_a_declined_payment() {
     run(async {
         let stack = stack().await;
         let (poor, rich) = (Payer::with(&stack, 0).await, Payer::with(&stack, 2_000_000).await);
@@ -132,7 +132,7 @@ fn a_declined_payment_leaves_the_session_to_be_paid() {
                 assert_eq!(answer.json()["messages"][0]["code"], "payment_declined", "{}", answer.text);
             }
             assert_eq!(platform.read(&session).await["status"], "ready_for_payment");
-            // Signed for less, for another amount of another session, and no payment at all.
+            // Signed for too little, signed for another session's amount, and no payment at all.
             let accepts = asked(&session);
             let less = header(&v2(&rich.authorize(999_999), &accepts));
             let declined = platform.complete(&session, &paid_with("x402", &less)).await;
@@ -151,7 +151,7 @@ fn a_declined_payment_leaves_the_session_to_be_paid() {
 }
 
 #[test]
-fn both_older_forms_on_both_families() {
+fn both_older_request_forms_work_on_both_path_families() {
     run(async {
         let stack = stack().await;
         let item = service(&stack).await;
@@ -200,7 +200,7 @@ fn both_older_forms_on_both_families() {
 }
 
 #[test]
-fn what_is_asked_for_is_judged_before_it_is_paid() {
+fn sessions_with_invalid_items_or_input_are_not_payable() {
     run(async {
         let stack = stack().await;
         let platform = Platform::acp(&stack);
@@ -228,7 +228,7 @@ fn what_is_asked_for_is_judged_before_it_is_paid() {
             let paid = platform.complete(&session, &paid_with("x402", &token)).await;
             assert_eq!((paid.status, &paid.json()["code"]), (400, &json!("invalid_state")), "{}", paid.text);
         }
-        // An update makes it good; the price is ours, whatever was sent.
+        // An update makes the session payable. The price is ours, whatever the request says.
         let session = platform.open("item_123", json!({})).await;
         let update = json!({"line_items": [{"id": item, "unit_amount": 1, "metadata": {"text": "some words"}}]});
         let answer = platform.post(&at(&session, ""), &update).await;
@@ -241,7 +241,7 @@ fn what_is_asked_for_is_judged_before_it_is_paid() {
         assert_eq!(platform.post(&at(&session, ""), &chosen("digital")).await.status, 200);
         let wrong = platform.post(&at(&session, ""), &chosen("express")).await;
         assert_eq!(wrong.json()["param"], "$.selected_fulfillment_options[0].option_id", "{}", wrong.text);
-        // What was signed for the old version buys nothing: the amount is another.
+        // A payment signed for the old version buys nothing, because the amount differs.
         let platform_total = asked(&updated)["amount"].as_str().unwrap().to_owned();
         let two = json!({"line_items": [{"id": CREDITS}, {"id": CREDITS}]});
         let changed = platform.post(&at(&session, ""), &two).await.json();
@@ -250,7 +250,7 @@ fn what_is_asked_for_is_judged_before_it_is_paid() {
         let stale = platform.complete(&session, &payment(&updated, &rich)).await;
         assert_eq!(stale.json()["status"], "ready_for_payment", "{}", stale.text);
         assert_eq!(rich.balance(&stack).await, 5_000_000);
-        // Canceled once, and only once.
+        // A session can be cancelled only once.
         let canceled =
             platform.post(&at(&session, "/cancel"), &json!({"intent_trace": {"reason_code": "other"}})).await;
         platform.check("CheckoutSession", &canceled);
@@ -292,7 +292,7 @@ fn sessions_expire_after_thirty_minutes() {
 }
 
 #[test]
-fn a_name_stands_for_one_request() {
+fn an_idempotency_key_identifies_one_request() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let stack = stack_with(|options| Options { clock: clock.clone(), ..options }).await;
@@ -301,7 +301,7 @@ fn a_name_stands_for_one_request() {
         let first = platform.named("one", "", &body).await;
         assert_eq!((first.status, first.header("idempotency-key")), (201, Some("one")));
         assert_eq!(first.header("idempotent-replayed"), None);
-        // The same to JSON: members in another order, 100.0 for 100.
+        // Equal JSON: other order of members, and 100.0 for 100.
         let same =
             json!({"capabilities": {}, "currency": "usd", "line_items": [{"unit_amount": 100.0, "id": CREDITS}]});
         let again = platform.named("one", "", &same).await;
@@ -313,7 +313,7 @@ fn a_name_stands_for_one_request() {
         assert_eq!((other.status, &other.json()["code"]), (422, &json!("idempotency_conflict")));
         assert_eq!(other.json()["type"], "request_not_idempotent");
         validate("Error", &other.json());
-        // A refusal is an answer, too; and a name belongs to its path.
+        // A refusal is stored as well. An idempotency key belongs to its path.
         let bad = json!({"line_items": []});
         let refused = platform.named("two", "", &bad).await;
         assert_eq!(refused.status, 400, "{}", refused.text);
@@ -326,7 +326,7 @@ fn a_name_stands_for_one_request() {
         assert_eq!((again.status, &again.text, again.header("idempotent-replayed")), (200, &done.text, Some("true")));
         let other = platform.named("one", &at(&session, "/complete"), &payment(&session, &payer)).await;
         assert_eq!(other.status, 422);
-        // The same payment under another name is the same payment.
+        // The same payment with another idempotency key is the same payment.
         let again = platform.named("three", &at(&session, "/complete"), &pay).await;
         assert_eq!((again.status, &again.json()["order"]["id"]), (200, &done.json()["order"]["id"]), "{}", again.text);
         clock.advance(Duration::from_secs(24 * 3600));
@@ -336,7 +336,7 @@ fn a_name_stands_for_one_request() {
 }
 
 #[test]
-fn every_row_of_errors() {
+fn every_documented_checkout_error_is_returned() {
     run(async {
         let stack = stack_with(|options| options.with("ACP_BEARER_TOKENS", format!("{TOKEN},another-platform"))).await;
         let client = Client::new(&stack.base_url);
@@ -456,13 +456,13 @@ fn every_row_of_errors() {
                 } else {
                     assert_eq!(json["error"], code, "{label}");
                 }
-                // What no route takes is answered elsewhere.
+                // Methods without a route are answered by another handler.
                 if status != 405 && !path.ends_with("/pay") {
                     assert_eq!(answer.header("request-id"), Some("r-1"), "{label}");
                 }
             }
         }
-        // Names are required where something is made or paid, and only by ACP's paths.
+        // Idempotency keys are required where something is created or paid, and only on ACP's paths.
         for path in ["".to_owned(), format!("/{id}/complete")] {
             let answer = client.send("POST", &format!("/acp/checkout_sessions{path}"), &good, create).await.unwrap();
             assert_eq!((answer.status, &answer.json()["code"]), (400, &json!("idempotency_key_required")));
@@ -470,7 +470,7 @@ fn every_row_of_errors() {
         assert_eq!(client.send("POST", "/v1/checkout_sessions", &good, create).await.unwrap().status, 201);
         let update = client.send("POST", &format!("/acp/checkout_sessions/{id}"), &good, "{}").await.unwrap();
         assert_eq!(update.status, 200, "{}", update.text);
-        // A stranger's session is nobody's, whatever is done to it.
+        // Another platform's session is not found, for every operation.
         let stranger = platform.with_token("another-platform");
         for (action, body) in [("", json!({})), ("/complete", paid_with("x402", "e30=")), ("/cancel", json!({}))] {
             assert_eq!(stranger.post(&at(&session, action), &body).await.status, 404, "{action}");
@@ -481,7 +481,7 @@ fn every_row_of_errors() {
 }
 
 #[test]
-fn no_body_is_too_strange() {
+fn malformed_bodies_are_refused_cleanly() {
     run(async {
         let stack = stack().await;
         for platform in [Platform::acp(&stack), Platform::simple(&stack)] {
@@ -524,7 +524,7 @@ fn no_body_is_too_strange() {
                 );
                 platform.check("Error", &answer);
             }
-            // Strange, and no harm.
+            // Unusual but valid.
             let fine = [
                 (line(json!({"id": "agora-\u{202e}\u{0}credits"})), "not_ready_for_payment"),
                 (line(json!({"id": "agora-soul-a/b/c"})), "not_ready_for_payment"),
@@ -569,9 +569,9 @@ fn platform_is_simple(session: &Value) -> bool {
     session.get("acp_status").is_some()
 }
 
-/// Each order is told once, in ACP's form, signed as ACP has it, with the secret of the configuration.
+/// Each order event is sent once, in ACP's form, signed as ACP requires, with the configured secret.
 #[test]
-fn a_platform_is_told_of_its_orders() {
+fn a_platform_receives_signed_order_events() {
     run(async {
         let receiver = Receiver::start().await;
         let key = [7; 32];
@@ -625,7 +625,7 @@ fn published_examples_are_accepted() {
         for (name, example) in examples.as_object().unwrap().iter().filter(|(name, _)| name.contains("request")) {
             let session = platform.open(CREDITS, json!({})).await;
             let answer = if name.starts_with("create") {
-                // As it is, its item is not ours; with one of ours it can be paid.
+                // The item of the original example is not ours. With one of ours it can be paid.
                 let unknown = platform.post("", example).await;
                 assert_eq!(
                     (unknown.status, &unknown.json()["status"]),
@@ -645,7 +645,7 @@ fn published_examples_are_accepted() {
             } else if name.starts_with("cancel") {
                 platform.post(&at(&session, "/cancel"), example).await
             } else {
-                // A card's token is declined, and ours is taken in its place.
+                // A card's token is declined, ours is accepted.
                 let declined = platform.complete(&session, example).await;
                 assert!(matches!(declined.status, 200 | 400), "{name}: {}", declined.text);
                 assert_eq!(platform.read(&session).await["status"], "ready_for_payment");
@@ -665,7 +665,7 @@ fn published_examples_are_accepted() {
 }
 
 #[test]
-fn platforms_find_us_and_every_url_leads_somewhere() {
+fn every_url_of_the_discovery_documents_resolves() {
     run(async {
         let stack = stack().await;
         let item = service(&stack).await;
@@ -683,7 +683,7 @@ fn platforms_find_us_and_every_url_leads_somewhere() {
             assert!(product["default_price"]["unit_amount"].as_u64().is_some_and(|cents| cents > 0), "{product}");
             assert_eq!(product["default_price"]["currency"], "usd");
         }
-        // Every handler has documents of its own, and its configuration and what pays it are of its schemas.
+        // Every handler has documents of its own, and its configuration and payment data match its schemas.
         let platform = Platform::acp(&stack);
         let session = platform.open(&item, json!({"text": "words"})).await;
         let payer = Payer::new(&stack).await;
@@ -715,9 +715,10 @@ fn platforms_find_us_and_every_url_leads_somewhere() {
     });
 }
 
-/// Sellers' schemas and descriptions are theirs, and twenty souls have up to fifty of each: the manifest stays readable.
+/// Sellers write schemas and descriptions, and twenty souls may have fifty of each. The manifest stays within its size
+/// limit.
 #[test]
-fn a_manifest_is_bounded_whatever_sellers_write() {
+fn the_manifest_size_is_bounded() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "long-words").await;

@@ -1,4 +1,4 @@
-//! A session is charged once, or not at all: whatever is sent at once, and wherever a process dies.
+//! A session is charged once or not at all, under concurrent requests and crashes at any point.
 
 use base::clock::Clock;
 use base::ids::AgentId;
@@ -15,10 +15,10 @@ use crate::support::proxy::{Life, Proxy};
 use crate::support::{Payer, Platform, books, chain, eventually, run, stack, stack_with};
 
 const CREDITS: &str = "agora-credits";
-/// No completion makes more requests than this.
+/// Upper bound of the requests of a completion.
 const MOST_STEPS: i64 = 60;
 
-/// Money and session say the same: completed and charged once, or neither.
+/// The money and the session agree: completed and charged once, or neither. Returns whether it was completed.
 async fn check(stack: &Stack, platform: &Platform, session: &Value, payer: &Payer, had: u64) -> bool {
     let session = platform.read(session).await;
     let spent = had - u64::try_from(payer.balance(stack).await).unwrap();
@@ -31,7 +31,7 @@ async fn check(stack: &Stack, platform: &Platform, session: &Value, payer: &Paye
 }
 
 #[test]
-fn of_many_completions_at_once_one_charges() {
+fn concurrent_completions_charge_once() {
     run(async {
         let stack = stack().await;
         let platform = Platform::acp(&stack);
@@ -40,7 +40,7 @@ fn of_many_completions_at_once_one_charges() {
             let session = platform.open(CREDITS, json!({})).await;
             let same = payment(&session, &payer);
             let sent: Vec<Value> = (0..6)
-                // One payment six times, six payments, or some of each.
+                // One payment six times, six payments, or a mix.
                 .map(|index| {
                     if round % 3 == 0 || round % 3 == 2 && index < 3 { same.clone() } else { payment(&session, &payer) }
                 })
@@ -62,7 +62,7 @@ fn of_many_completions_at_once_one_charges() {
 }
 
 #[test]
-fn what_is_canceled_is_not_charged() {
+fn a_canceled_session_is_not_charged() {
     run(async {
         let stack = stack().await;
         let platform = Platform::acp(&stack);
@@ -96,11 +96,11 @@ fn a_payment_pays_one_session() {
         for platform in [Platform::acp(&stack), Platform::simple(&stack)] {
             let payer = Payer::with(&stack, 10_000_000).await;
             let sessions = [platform.open(CREDITS, json!({})).await, platform.open(CREDITS, json!({})).await];
-            // Made for one session and shown for another.
+            // A payment made for one session and sent to another.
             let mixed_up = platform.complete(&sessions[1], &payment(&sessions[0], &payer)).await;
             assert_ne!(mixed_up.json()["status"], "completed", "{}", mixed_up.text);
             assert_eq!(payer.balance(&stack).await, 10_000_000);
-            // Signed for the first, and for no quote at all.
+            // One signed for the first session, one for no quote at all.
             let authorization = payer.authorize(1_000_000);
             let mut accepts = asked(&sessions[0]);
             accepts["extra"].as_object_mut().unwrap().remove("quoteId");
@@ -112,7 +112,7 @@ fn a_payment_pays_one_session() {
             }
             assert_eq!(completed, 1, "{answers:?}");
             assert_eq!(payer.balance(&stack).await, 9_000_000);
-            // Nor does it buy anything else.
+            // It buys nothing else either.
             let unpaid = payer
                 .client
                 .post(
@@ -126,10 +126,10 @@ fn a_payment_pays_one_session() {
     });
 }
 
-/// Whoever holds a signed payment can put it on chain. Then the session it was signed for is completed by it, also when
-/// its time is over, and it buys nothing else.
+/// Anyone who has a signed payment can put it on chain. It then completes the session it was signed for, even an
+/// expired one, and buys nothing else.
 #[test]
-fn money_that_a_stranger_sent_completes_its_session() {
+fn a_payment_broadcast_by_a_stranger_completes_its_session() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let stack = stack_with(|options| Options { clock: clock.clone(), ..options }).await;
@@ -155,7 +155,7 @@ fn money_that_a_stranger_sent_completes_its_session() {
 }
 
 #[test]
-fn one_name_many_times_at_once_is_one_request() {
+fn concurrent_requests_with_one_idempotency_key_count_once() {
     run(async {
         let stack = stack().await;
         let platform = Platform::acp(&stack);
@@ -189,7 +189,7 @@ fn one_name_many_times_at_once_is_one_request() {
 }
 
 #[test]
-fn a_completion_survives_death_at_every_step() {
+fn a_completion_survives_a_crash_at_every_step() {
     run(async {
         for last_one_arrives in [false, true] {
             for step in 1..=MOST_STEPS {
@@ -204,7 +204,7 @@ fn a_completion_survives_death_at_every_step() {
     });
 }
 
-/// Waits until neither money nor work of a session is open.
+/// Waits until neither a settlement nor work of a session is open.
 async fn at_rest(platform: &Platform, session: &Value) {
     eventually("the session to come to rest", || async {
         let session = platform.read(session).await;
@@ -214,7 +214,8 @@ async fn at_rest(platform: &Platform, session: &Value) {
     .await;
 }
 
-/// Completes a session in a process that dies at this step, restarts, and checks everything. `false` if it needed fewer.
+/// Completes a session in a process that crashes at this step, restarts, and checks everything. `false` if it needed
+/// fewer steps.
 async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     let chain = chain().await;
     let database = local::database::start(None).await.expect("a database");
@@ -247,13 +248,13 @@ async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     local::stack::release_leases(&second.app.db, second.app.clock.now()).await.expect("leases");
     let platform = Platform::acp(&second);
     let label = format!("step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
-    // Nothing stays in between.
+    // No half-done state remains.
     at_rest(&platform, &session).await;
     let completed = check(&second, &platform, &session, &payer, 5_000_000).await;
     if before.as_ref().is_some_and(|answer| answer.status == 200) {
         assert!(completed, "{label}");
     }
-    // The lost answer is found: the same payment completes the session, or says that it did.
+    // The lost answer is found: the same payment completes the session, or reports that it did.
     let after = platform.complete(&session, &pay).await;
     assert_eq!(after.status, 200, "{label}: {}", after.text);
     at_rest(&platform, &session).await;
@@ -263,7 +264,7 @@ async fn die_at(step: i64, last_one_arrives: bool) -> bool {
     assert_eq!((job.settlement, job.outcome), (Settlement::Settled, Some(Outcome::Completed)), "{label}");
     let cancel = platform.post(&at(&session, "/cancel"), &json!({})).await;
     assert_eq!(cancel.status, 405, "{label}");
-    // The same request again, by its name: in flight for a while if its worker died, and then the answer.
+    // The same idempotency key again: in progress for a while if its worker died, then the stored answer.
     let again = platform.named("first", &at(&session, "/complete"), &pay).await;
     assert!(matches!(again.status, 200 | 409), "{label}: {}", again.text);
     second.kill().await;

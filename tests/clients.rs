@@ -1,6 +1,6 @@
-//! The published clients as callers, and the published facilitator as peer: they have never heard of us.
+//! The published clients as callers, and the published facilitator as peer. None of them is adapted to this service.
 //!
-//! They are installed on first use (npm, PyPI). Where that does not work, the journey says so and is left out; with
+//! They are installed on first use (npm, PyPI). If that fails, the test prints it and is skipped; with
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
 mod followers;
@@ -22,10 +22,10 @@ use tokio::sync::Mutex;
 use crate::souls_market::{Shop, text};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, children, root, run, stack, stack_with};
 
-/// Installing is done once, whichever journey comes first.
+/// Dependencies are installed once, by the test that needs them first.
 static INSTALLING: Mutex<()> = Mutex::const_new(());
 
-/// A package folder with its dependencies, or nothing where they cannot be installed.
+/// A package folder with its dependencies; `None` if they cannot be installed.
 pub async fn installed(name: &str) -> Option<PathBuf> {
     let _one_at_a_time = INSTALLING.lock().await;
     let folder = root().join("tests/clients").join(name);
@@ -72,7 +72,8 @@ async fn install_python(folder: &Path) -> Result<(), String> {
             .current_dir(folder),
     )
     .await?;
-    // What the SDKs need is there by now; each gets a folder of its own, because one environment holds one version.
+    // The dependencies of the SDKs are installed by now. Each version gets its own folder, because an environment holds
+    // only one version.
     for (version, _) in sdks::VERSIONS {
         let package = format!("oneshot-python=={version}");
         quietly(
@@ -98,7 +99,7 @@ async fn quietly(command: &mut Command) -> Result<(), String> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
-/// A file that tells a client about a stack, for as long as it runs.
+/// A file that describes a stack to a client. Deleted on drop.
 struct AboutStack(PathBuf);
 
 impl AboutStack {
@@ -116,12 +117,12 @@ impl Drop for AboutStack {
     }
 }
 
-/// Runs a client against a stack; its lines of JSON.
+/// Runs a client against a stack. Returns the lines of JSON that it prints.
 async fn answers(program: &Path, script: &Path, stack: &Stack) -> Vec<Value> {
     lines(Command::new(program).arg(script), &report::json(stack)).await
 }
 
-/// Runs a command with a file about a stack as its last argument; its lines of JSON.
+/// Runs a command with a file about the stack as its last argument. Returns the lines of JSON that it prints.
 pub async fn lines(command: &mut Command, about: &Value) -> Vec<Value> {
     let file = AboutStack::written(about);
     let output = command.arg(&file.0).stdin(Stdio::null()).output().await.expect("a client");
@@ -169,7 +170,7 @@ fn the_python_client_pays_both_tools() {
 }
 
 #[test]
-fn the_v2_clients_name_their_calls() {
+fn the_v2_clients_send_idempotency_keys() {
     run(async {
         let (Some(v2), Some(python)) = (installed("v2").await, installed("python").await) else { return };
         let stack = stack().await;
@@ -184,7 +185,7 @@ fn the_v2_clients_name_their_calls() {
 
 /// `make spend`, which the tour shows.
 #[test]
-fn the_tour_spends_without_a_wallet() {
+fn make_spend_needs_no_wallet() {
     run(async {
         let Some(folder) = installed("v2").await else { return };
         let stack = stack().await;
@@ -199,10 +200,10 @@ fn the_tour_spends_without_a_wallet() {
     });
 }
 
-/// `local/buy.sh` and `local/ask.sh`, as the README has them: what was bought is printed when it is done, also when it
-/// failed, and what is the buyer's own is read with its proof.
+/// `local/buy.sh` and `local/ask.sh`, as the README shows them: the purchase is printed when it ends, also if it
+/// failed, and the buyer's own data is read with its proof.
 #[test]
-fn buying_prints_the_result_and_reading_proves_who_asks() {
+fn buy_sh_prints_the_result_and_ask_sh_sends_a_proof() {
     run(async {
         let Some(_) = installed("v2").await else { return };
         let stack = stack().await;
@@ -233,9 +234,9 @@ fn buying_prints_the_result_and_reading_proves_who_asks() {
     });
 }
 
-/// `make tour`: from a registration to a payout's tokens on the chain, with curl, the v2 client and the example worker.
+/// `make tour`: from a registration to a payout on chain, with curl, the v2 client and the example worker.
 #[test]
-fn the_tour_of_the_marketplace_ends_with_tokens_on_the_chain() {
+fn make_tour_ends_with_a_payout_on_chain() {
     run(async {
         let Some(_) = installed("v2").await else { return };
         let stack = stack().await;
@@ -270,7 +271,8 @@ fn the_v1_client_for_typescript_buys_from_a_soul() {
     });
 }
 
-/// Every second call of the script has the name of the one before, and a payment of its own, which is not taken.
+/// Every second call of the script repeats the idempotency key of the call before with a new payment, which must not be
+/// charged.
 async fn buys_once_under_one_name(stack: &Stack, script: &mut Command) {
     let (key, address) = wallet(stack, 1_000_000).await;
     let mut about = report::json(stack);
@@ -305,7 +307,7 @@ fn the_official_facilitator_settles() {
     run(async {
         let Some(folder) = installed("v2").await else { return };
         let chain = crate::support::chain().await;
-        // A fee wallet that nothing else uses: the last of the test payers.
+        // The fee wallet is the last of the test payers; nothing else uses it.
         let key = &chain.payers().last().expect("payers").private_key;
         let mut facilitator = Command::new("node");
         facilitator
@@ -331,7 +333,7 @@ fn the_official_facilitator_settles() {
     });
 }
 
-/// A client that a generator makes from the description compiles, and buys with a token.
+/// A client generated from the API description compiles, and buys with a token.
 #[test]
 fn a_generated_client_compiles_and_buys() {
     run(async {
@@ -350,7 +352,7 @@ fn a_generated_client_compiles_and_buys() {
                     .current_dir(&folder),
             )
             .await?;
-            // What a compiler says, it says on standard output.
+            // The compiler reports errors on standard output.
             let mut tsc = Command::new(bin.join("tsc"));
             let tsc =
                 tsc.current_dir(&folder).stdin(Stdio::null()).output().await.map_err(|error| error.to_string())?;

@@ -1,6 +1,6 @@
-//! The official MCP conformance runner: against its fixtures on the production handler and frame, and against the
-//! production endpoint as it is. `make conformance` runs these and prints the scores; they take longer than a journey
-//! should, and need Node 22, which is installed with the runner.
+//! The official MCP conformance runner: against its fixtures behind the production handler and frame, and against the
+//! production endpoint itself. `make conformance` runs these tests and prints the scores. They are slow, and need Node
+//! 22, which is installed with the runner.
 
 mod fixtures;
 
@@ -16,10 +16,10 @@ use crate::clients::installed;
 use crate::support::{root, run, stack};
 use fixtures::Fixtures;
 
-/// What a server without sessions cannot do for clients of 2025-11-25: ask them something in the middle of a call.
+/// Scenarios of 2025-11-25 that a server without sessions cannot pass: they ask the client something during a call.
 const EXPECTED_FAILURES: &str = "tests/conformance/expected-failures.yml";
 
-/// Serves the fixtures; where.
+/// Serves the fixtures and returns their URL.
 async fn served(stack: &Stack) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -32,13 +32,13 @@ async fn served(stack: &Stack) -> String {
     format!("{url}/mcp")
 }
 
-/// Runs the runner; whether it was content, and what it printed.
+/// Runs the runner. Returns whether it succeeded, and its output.
 async fn runner(folder: &Path, url: &str, arguments: &[&str]) -> (bool, String) {
     let modules = folder.join("node_modules");
     let node =
         std::fs::read_dir(&modules).expect("installed packages").filter_map(Result::ok).map(|entry| entry.path());
     let node = node.map(|package| package.join("bin/node")).find(|node| node.is_file());
-    // Where there is none for this machine, the one that is installed will have to do.
+    // Without a packaged Node for this machine, the installed one is used.
     let node = node.unwrap_or_else(|| "node".into());
     let output = Command::new(node)
         .arg(modules.join("@modelcontextprotocol/conformance/dist/index.js"))
@@ -53,7 +53,8 @@ async fn runner(folder: &Path, url: &str, arguments: &[&str]) -> (bool, String) 
     (output.status.success(), text)
 }
 
-/// The checks that passed, and all that count, of what the runner printed; and the scenarios with one that did not.
+/// From the runner's output: the number of passed checks, the number of all checks, and the scenarios with a failed
+/// check.
 fn score(text: &str) -> (usize, usize, Vec<&str>) {
     let (scored, rest) = text.split_once("Not scored for").unwrap_or((text, ""));
     let marked = |line: &str| line.trim_start().starts_with(['\u{2713}', '\u{2717}']);
@@ -79,7 +80,7 @@ fn score(text: &str) -> (usize, usize, Vec<&str>) {
 
 #[test]
 #[ignore = "make conformance"]
-fn all_requirements_of_both_eras_but_those_that_need_sessions() {
+fn both_protocol_revisions_conform_except_for_sessions() {
     run(async {
         let folder = installed("mcp").await.expect("the runner is installed");
         let stack = stack().await;
@@ -88,7 +89,7 @@ fn all_requirements_of_both_eras_but_those_that_need_sessions() {
         let mut expected: Vec<String> =
             expected.lines().filter_map(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect();
         expected.sort_unstable();
-        // The runner always writes its results, beside those of before.
+        // The runner always writes its results next to earlier ones.
         let results = std::env::temp_dir().join(format!("agora-conformance-{}", std::process::id()));
         let out = results.to_string_lossy().into_owned();
         for revision in ["2026-07-28", "2025-11-25"] {
@@ -96,7 +97,7 @@ fn all_requirements_of_both_eras_but_those_that_need_sessions() {
             let (passed, all, mut failed) = score(&text);
             println!("conformance {revision}: {passed} of {all} checks; not passed: {failed:?}");
             failed.sort_unstable();
-            // Told by the scenarios and not by the runner's own baseline, which also wants to be told of warnings.
+            // Compared by scenario. The runner's own baseline would also have to list warnings.
             let expected = expected.iter().filter(|_| revision == "2025-11-25").map(String::as_str);
             assert_eq!(failed, expected.collect::<Vec<_>>(), "{text}");
             assert!(all > 0 && (content || revision == "2025-11-25"), "{text}");
@@ -105,10 +106,10 @@ fn all_requirements_of_both_eras_but_those_that_need_sessions() {
     });
 }
 
-/// What needs no fixtures passes on the endpoint as it is deployed.
+/// The scenarios that need no fixtures pass on the deployed endpoint.
 #[test]
 #[ignore = "make conformance"]
-fn the_production_endpoint_passes_what_needs_no_fixtures() {
+fn the_production_endpoint_conforms_where_no_fixtures_are_needed() {
     const SCENARIOS: [(&str, &str); 8] = [
         ("tools-list", "2026-07-28"),
         ("dns-rebinding-protection", "2026-07-28"),

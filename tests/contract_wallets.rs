@@ -1,4 +1,4 @@
-//! Payers that are contracts: their code judges their signatures, as the token does, and nothing else.
+//! Payers that are contracts: the contract's code verifies their signatures, as the token does, and nothing else.
 
 use base::digest;
 use devchain::contracts::{Arg, TEST_WALLET};
@@ -44,7 +44,7 @@ fn a_contract_wallet_pays_and_gets_its_stored_answer() {
         let balance = stack.chain.as_ref().unwrap().balance_of(&wallet.to_string()).await.unwrap();
         assert_eq!(balance, 995_000);
 
-        // The nonce and the payer are public now; the signature still has to be the payer's.
+        // The nonce and the payer are public now. The signature still has to be the payer's.
         let mut forged = authorization.clone();
         forged.signature[5] ^= 1;
         let answer = owner.client.post(VIN_PATH, &[("x-payment", &header(&bare(&forged)))], &body).await;
@@ -53,7 +53,7 @@ fn a_contract_wallet_pays_and_gets_its_stored_answer() {
 }
 
 #[test]
-fn somebody_elses_signature_is_refused_by_the_wallet() {
+fn a_contract_wallet_refuses_a_foreign_signature() {
     run(async {
         let stack = stack().await;
         let owner = Payer::with(&stack, 0).await;
@@ -72,9 +72,9 @@ fn somebody_elses_signature_is_refused_by_the_wallet() {
     });
 }
 
-/// A stranger saw the wallet's transfer on chain: without the wallet's signature it buys the stranger nothing.
+/// A stranger saw the wallet's transfer on chain. Without the wallet's signature it buys the stranger nothing.
 #[test]
-fn a_wallets_transfer_is_honoured_only_for_who_holds_its_signature() {
+fn an_observed_transfer_buys_nothing_without_the_wallets_signature() {
     run(async {
         let stack = stack().await;
         let owner = Payer::with(&stack, 0).await;
@@ -91,9 +91,9 @@ fn a_wallets_transfer_is_honoured_only_for_who_holds_its_signature() {
     });
 }
 
-/// A wallet whose code burns gas without end must not hold up anybody.
+/// A wallet whose code burns gas without end must not delay anyone.
 #[test]
-fn gas_bait_is_not_swallowed() {
+fn a_wallet_that_burns_gas_delays_nobody() {
     run(async {
         let stack = stack().await;
         let owner = Payer::with(&stack, 0).await;

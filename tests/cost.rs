@@ -1,4 +1,4 @@
-//! What a call costs, counted on the wire: requests to the database and the units they consume.
+//! The cost of a call: its database requests and the capacity units they consume, counted on the wire.
 
 use platform::store::lists::List;
 use platform::store::{Key, Write};
@@ -24,9 +24,9 @@ async fn counted() -> Counted {
         Options { background: Background::Worker, ..options }
     })
     .await;
-    // The operator's switch is read every five seconds by each process, not by each call.
+    // Each process reads the operator's switch every five seconds, not per call.
     look_at_the_switch(&stack).await;
-    // And what a process may put into the lists that are swept it announces twice an hour.
+    // Twice an hour each process announces which of the swept lists it may write to.
     for function in GATES {
         let app = &stack.functions[function];
         for list in List::ALL {
@@ -40,8 +40,8 @@ async fn counted() -> Counted {
 }
 
 impl Counted {
-    /// A wallet that has paid before: of a new one, what it settles is counted as well (two units a call, until it comes
-    /// to `OVERLAP_EXPOSURE_USDC`).
+    /// A wallet that has paid before. For a new wallet each settlement is counted too (two units a call, until the sum
+    /// reaches `OVERLAP_EXPOSURE_USDC`).
     async fn known_payer(&self) -> Payer {
         let payer = Payer::new(&self.stack).await;
         payer.has_settled(&self.stack, self.stack.config.payments.overlap_exposure.micro()).await;
@@ -55,7 +55,7 @@ fn operations(seen: &[Seen]) -> Vec<&str> {
 }
 
 #[test]
-fn asking_for_a_price_reads_and_writes_nothing() {
+fn an_anonymous_price_request_uses_no_database() {
     run(async {
         let counted = counted().await;
         let payer = Payer::new(&counted.stack).await;
@@ -64,13 +64,13 @@ fn asking_for_a_price_reads_and_writes_nothing() {
             assert_eq!(payer.client.post(path, &[("x-agent-id", &address)], &body).await.status, 402);
             assert_eq!(payer.client.send("POST", path, &[], "").await.unwrap().status, 402);
         }
-        // A payment refused for its form or terms reads nothing; one that may have been good once is looked up, once.
+        // A payment refused for its form or terms reads nothing. One that may have been valid once is looked up once.
         let wrong = header(&bare(&payer.authorize_with(5_000, |payment| payment.to = evm::Address::ZERO)));
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", "garbage")], &json!({"vin": VIN})).await.status, 400);
         assert_eq!(counted.database.take_seen(), []);
         assert_eq!(payer.client.post(VIN_PATH, &[("x-payment", &wrong)], &json!({"vin": VIN})).await.status, 402);
         assert_eq!(operations(&counted.database.take_seen()), ["GetItem"]);
-        // To a proven caller: its proof is used up and counted, and its credits and rules are looked at.
+        // For a proven caller: the proof is used up and counted, and its credits and rules are read.
         let proof = payer.proof("write");
         assert_eq!(payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &json!({"vin": VIN})).await.status, 402);
         let seen = counted.database.take_seen();
@@ -80,7 +80,7 @@ fn asking_for_a_price_reads_and_writes_nothing() {
 }
 
 #[test]
-fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
+fn a_queued_call_makes_two_reads_and_one_transaction_before_queueing() {
     run(async {
         let counted = counted().await;
         let payer = counted.known_payer().await;
@@ -106,7 +106,7 @@ fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
         assert!(writes <= 26.0, "{writes} write units: {seen:?}");
         assert!(reads <= 5.0, "{reads} read units: {seen:?}");
 
-        // Polling: the proof's nonce, the rate limit, and one eventually consistent read.
+        // A poll writes the proof's nonce and the rate limit, and makes one eventually consistent read.
         assert_eq!(payer.get(&format!("/v1/requests/{id}")).await.json()["status"], "completed");
         let mut seen = counted.database.take_seen();
         seen.sort_by(|left, right| left.operation.cmp(&right.operation));
@@ -120,7 +120,7 @@ fn a_queued_call_is_two_reads_at_once_and_one_transaction_before_the_queue() {
 }
 
 #[test]
-fn a_direct_call_and_its_repeat() {
+fn a_direct_call_and_its_replay_stay_within_their_units() {
     run(async {
         let counted = counted().await;
         let payer = counted.known_payer().await;
@@ -140,10 +140,10 @@ fn a_direct_call_and_its_repeat() {
     });
 }
 
-/// What souls sell: a price is two reads (soul and service), and the whole of an execution by the seller's worker, from the
-/// paid leg to the end of the job, is bounded; nothing of it is a counter that other calls of the soul write as well.
+/// A price is two reads (soul and service). A whole execution by the seller's worker, from the paid request to the end
+/// of the job, has an upper bound, and writes no counter that other calls of the soul write too.
 #[test]
-fn an_execution_of_a_soul_is_counted() {
+fn a_soul_execution_stays_within_its_write_units() {
     run(async {
         let counted = counted().await;
         let shop = Shop::open(&counted.stack, "counted-soul").await;
@@ -168,14 +168,15 @@ fn an_execution_of_a_soul_is_counted() {
         let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
         println!("an execution by a worker: {} requests, {writes} write units", seen.len());
         assert!(shared.is_empty(), "no write is larger than the claim: {shared:?}");
-        // 36 were counted; a claim that comes before the job was handed over costs more.
+        // 36 were counted. A claim before the job was handed over costs more.
         assert!(writes <= 40.0, "{writes} write units: {seen:?}");
     });
 }
 
-/// A token's call: who it is, what it has and may, one transaction; and one that ends the job and its receipt.
+/// A token's call: reads of the token, its rights and its credits, then one transaction; and a second one that ends the
+/// job and its receipt.
 #[test]
-fn a_call_from_credits_is_two_transactions() {
+fn a_call_paid_with_credits_makes_two_transactions() {
     run(async {
         let counted = counted().await;
         let payer = Payer::new(&counted.stack).await;
@@ -195,10 +196,10 @@ fn a_call_from_credits_is_two_transactions() {
     });
 }
 
-/// The day's caps are the condition of the claim's own write: nothing is read for them before it, and what the owner is
-/// told is looked at while the work goes on.
+/// The day's caps are a condition of the claim's own write, so nothing is read for them before it. Warnings to the
+/// owner are checked while the work runs.
 #[test]
-fn a_budget_costs_no_read_before_the_claim() {
+fn a_budget_adds_no_read_before_the_claim() {
     run(async {
         let counted = counted().await;
         let payer = Payer::new(&counted.stack).await;
@@ -213,9 +214,9 @@ fn a_budget_costs_no_read_before_the_claim() {
     });
 }
 
-/// The price of a call does not grow with what lies in the tables.
+/// The cost of a call does not grow with the content of the tables.
 #[test]
-fn the_hundredth_call_costs_what_the_first_did() {
+fn the_cost_of_a_call_does_not_grow_with_history() {
     run(async {
         let counted = counted().await;
         let payer = counted.known_payer().await;
@@ -243,7 +244,7 @@ fn the_hundredth_call_costs_what_the_first_did() {
     });
 }
 
-/// `make bench` prints these (set `PRINT_COST=1`).
+/// `make bench` prints these (`PRINT_COST=1`).
 #[test]
 fn print_what_calls_cost() {
     if std::env::var_os("PRINT_COST").is_none() {
@@ -265,7 +266,7 @@ fn print_what_calls_cost() {
                 counted.database.take_seen();
                 payer.client.post(path, &[("x-payment", &header(&bare(&payer.authorize(price))))], &body).await;
                 tokio::time::sleep(std::time::Duration::from_millis(800)).await;
-                // The first call of a process also looks up the fee wallet's nonce.
+                // A process's first call also reads the fee wallet's account nonce.
                 if attempt == 1 {
                     print_row(name, &counted.database.take_seen());
                 }

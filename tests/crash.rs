@@ -1,5 +1,5 @@
-//! The process dies at every step of a call: before a request of it arrives at database or chain, and after. Whatever
-//! step it was, after a restart the call finishes or is paid back, once, and the same payment leads to its answer.
+//! The process crashes at every step of a call: before a request reaches database or chain, or after. After a restart
+//! the call completes or is paid back, once, and the same payment gets its answer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,21 +24,21 @@ use crate::support::programs::{DONE_IF_ANSWERED, caller};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::{Client, Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
-/// No call makes more requests than this.
+/// Upper bound of the requests of a call.
 const MOST_STEPS: i64 = 60;
 
 struct Call {
     path: String,
     body: Value,
     price: u64,
-    /// The soul that sells it, and what of it lies in the blob store, which a second process has elsewhere.
+    /// The selling soul, if any. Its blobs are per process, so the second process gets a copy.
     soul: Option<&'static str>,
     blobs: Vec<(String, Vec<u8>)>,
-    /// What its work may use of a paid tool, if it does.
+    /// The paid tool that its work may use, if any.
     tool: Option<PaidTool>,
 }
 
-/// A tool that counts its runs, and what it costs.
+/// A tool that counts its runs, and its price.
 #[derive(Clone, Copy)]
 struct PaidTool {
     runs: &'static AtomicUsize,
@@ -52,16 +52,16 @@ impl Call {
     }
 }
 
-/// What is called, as a stack has it.
+/// Prepares a call on a stack.
 type Setup = for<'a> fn(&'a Stack) -> BoxFuture<'a, Call>;
 
 #[test]
-fn a_direct_call_survives_death_at_every_step() {
+fn a_direct_call_survives_a_crash_at_every_step() {
     run(die_at_every_step(vin_number, |options| options));
 }
 
 #[test]
-fn a_queued_call_survives_death_at_every_step() {
+fn a_queued_call_survives_a_crash_at_every_step() {
     let call: Setup = |stack| {
         let body = json!({"url": format!("{}/plain", stack.site_url)});
         Box::pin(async { Call::of_tool(READ_PATH, body, 2_000) })
@@ -70,7 +70,7 @@ fn a_queued_call_survives_death_at_every_step() {
 }
 
 #[test]
-fn work_that_fails_is_paid_back_whatever_dies() {
+fn failed_work_is_paid_back_after_any_crash() {
     let call: Setup = |_| {
         let body = json!({"url": "http://no-such-host.invalid/"});
         Box::pin(async { Call::of_tool(READ_PATH, body, 2_000) })
@@ -79,7 +79,7 @@ fn work_that_fails_is_paid_back_whatever_dies() {
 }
 
 #[test]
-fn overlapping_work_survives_death_at_every_step() {
+fn work_before_settlement_survives_a_crash_at_every_step() {
     run(die_at_every_step(vin_number, |options| options.with("OVERLAP_BELOW_USDC", "0.01")));
 }
 
@@ -88,19 +88,19 @@ fn vin_number(_: &Stack) -> BoxFuture<'_, Call> {
 }
 
 #[test]
-fn a_souls_text_is_bought_whatever_dies() {
+fn buying_a_souls_text_survives_any_crash() {
     run(die_at_every_step(text_of_a_soul, |options| options));
 }
 
 #[test]
-fn a_souls_work_is_done_or_paid_back_whatever_dies() {
+fn a_souls_work_completes_or_is_paid_back_after_any_crash() {
     run(die_at_every_step(|stack| Box::pin(program_of_a_soul(stack, ECHO)), |options| options));
     run(die_at_every_step(|stack| Box::pin(program_of_a_soul(stack, TRAP)), |options| options));
 }
 
 static TOOL_RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// The lookup, counted.
+/// The lookup, with its runs counted.
 static COUNTED: [&Runner; 1] = [&Runner {
     spec: &vehicle_identification::SPEC,
     run: |_, _| {
@@ -111,10 +111,10 @@ static COUNTED: [&Runner; 1] = [&Runner {
     },
 }];
 
-/// Work that uses a paid tool and is done if it may: whatever dies, all attempts together spend the budget once, and what
-/// was spent is kept if it comes to nothing.
+/// Work that uses a paid tool and completes if the tool call is allowed. After any crash, all attempts together spend
+/// the budget once, and what was spent is kept if the job fails.
 #[test]
-fn paid_tools_are_used_within_the_budget_whatever_dies() {
+fn paid_tool_use_stays_within_the_budget_after_any_crash() {
     let call: Setup = |stack| {
         Box::pin(async move {
             let request = json!({"tool": "vin_decode", "arguments": {"vin": VIN}}).to_string();
@@ -127,7 +127,7 @@ fn paid_tools_are_used_within_the_budget_whatever_dies() {
     run(die_at_every_step(call, |options| Options { runners: Some(&COUNTED), ..options }));
 }
 
-/// Programs of a soul: one that says its input, and one that breaks.
+/// Programs of a soul: one that returns its input, and one that crashes.
 const ECHO: &str = r#"(module
     (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
     (memory (export "memory") 1)
@@ -171,7 +171,7 @@ async fn program_of_a_soul(stack: &Stack, program: &str) -> Call {
     sold_program(stack, wat::parse_str(program).expect("a program"), json!({})).await
 }
 
-/// A service that does what this program does, with these members more.
+/// A service done by this program, with these additional members.
 async fn sold_program(stack: &Stack, program: Vec<u8>, more: Value) -> Call {
     let key = format!("Bearer {}", register(stack, more).await);
     let headers = [("authorization", key.as_str()), ("content-type", "application/wasm")];
@@ -208,7 +208,8 @@ async fn die_at_every_step(call: Setup, change: fn(Options) -> Options) {
     }
 }
 
-/// Runs a call whose process dies at this step, restarts, and checks everything. `false` if the call needed fewer.
+/// Runs a call whose process crashes at this step, restarts, and checks everything. `false` if the call needed fewer
+/// steps.
 async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Options) -> Options) -> bool {
     let chain = chain().await;
     let database = local::database::start(None).await.expect("a database");
@@ -218,7 +219,7 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     let secret = "a secret that two processes of one deployment share";
     let with_secret = |options: Options| change(options.with("SERVICE_SECRET", secret).with("PAYMENT_HOLD_MS", "300"));
 
-    // The first life. Its scheduler and stream are still, so that every request counted is one of the call.
+    // The first process. Its scheduler and stream are stopped, so that every counted request belongs to the call.
     let first = stack_with(|options| {
         let options =
             with_secret(options).with("AWS_ENDPOINT_URL", &to_database.url).with("CHAIN_RPC_URL", &to_chain.url);
@@ -226,21 +227,21 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     })
     .await;
     let payer = Payer::new(&first).await;
-    // Whose small calls do not wait for their money.
+    // So that small calls of this wallet need not wait for settlement.
     payer.has_settled(&first, 50_000).await;
     let call = call(&first).await;
     let authorization = payer.authorize(call.price);
     let payment = header(&bare(&authorization));
     life.end_after(step);
     let before = payer.client.try_post(&call.path, &[("x-payment", &payment)], &call.body).await;
-    // A queued call may still be at work when its caller has its answer.
+    // A queued call may still be working after its caller has its answer.
     tokio::time::sleep(std::time::Duration::from_millis(if life.is_over() { 50 } else { 400 })).await;
     let died = life.is_over();
     let site_url = first.site_url.clone();
     let fee_wallet = first.environment["RELAYER_PRIVATE_KEY"].clone();
     first.kill().await;
 
-    // The second life.
+    // The second process.
     let second = stack_with(|options| {
         let (host, port) = site_url.trim_start_matches("http://").split_once(':').expect("a port");
         let options = with_secret(options).with("AWS_ENDPOINT_URL", &database).with("RELAYER_PRIVATE_KEY", fee_wallet);
@@ -255,7 +256,7 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     at_rest(&payer, &authorization).await;
     check_books(&second, &payer, &authorization, call.price).await;
 
-    // Whatever the first answer was, the same payment now gets the answer.
+    // The same payment now gets the answer, whatever the first answer was.
     let after = payer.client.post(&call.path, &[("x-payment", &payment)], &call.body).await;
     let label = format!("step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
     assert!(matches!(after.status, 200 | 202 | 503), "{label}: {} {}", after.status, after.text);
@@ -276,7 +277,7 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
     died
 }
 
-/// The seller earned its share of what was completed, once, and nothing of what was paid back.
+/// The seller earned its share of completed work once, and nothing for work that was paid back.
 async fn check_seller(stack: &Stack, job: &Job, soul: &str, price: u64, label: &str) {
     let db = &stack.app.db;
     let counted = counting::fold(db, soul, counting::ROUNDS, stack.app.clock.now()).await.expect(label);
@@ -306,7 +307,7 @@ async fn at_rest(payer: &Payer, authorization: &Authorization) {
     .await;
 }
 
-/// Money, job, receipt and credits say the same; entries add up to the balance.
+/// Money, job, receipt and credits agree, and the entries add up to the balance.
 async fn check_books(
     stack: &Stack,
     payer: &Payer,

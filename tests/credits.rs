@@ -1,4 +1,4 @@
-//! Credits: bought once, held for quotes, spent exactly, paid back; and calls that their callers named.
+//! Credits: bought once, held for quotes, spent exactly, paid back; and calls with idempotency keys.
 
 use base::clock::Clock;
 use base::money::Usdc;
@@ -43,14 +43,14 @@ fn a_top_up_is_credited_once() {
         assert!(data["settlement_tx"].as_str().is_some_and(|hash| hash.len() == 66));
         assert_eq!(payer.balance(&stack).await, 7_500_000);
         assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 2_500_000);
-        // Buying credits is no spending.
+        // Buying credits does not count as spending.
         let budget = payer.get("/v1/agents/me/budgets").await.json();
         assert_eq!(budget["data"]["spent_today_usdc"], "0.000000");
     });
 }
 
 #[test]
-fn what_is_no_amount_is_named() {
+fn invalid_amounts_are_refused_by_name() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -72,7 +72,7 @@ fn credits_pay_for_exactly_what_they_cover() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
-        // Fifty calls' worth; 200 are made at once.
+        // Enough for fifty calls; 200 are made at once.
         payer.give_credits(&stack, 50 * 5_000).await;
         let token = payer.token(&stack).await;
         let calls = (0..200).map(|_| payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], vin()));
@@ -108,7 +108,7 @@ fn a_quote_holds_credits_and_is_redeemed_once() {
                 payer.client.post(VIN_PATH, &headers, &vin()).await.json()
             }
         };
-        // A read proof is no word about spending; a named call's is.
+        // A read proof does not authorise spending. A proof for a call with an idempotency key does.
         assert_eq!(ask("read", None).await["payment_request"]["amount"], "0.005000");
         assert_eq!(ask("read", Some("k1")).await["payment_request"]["amount"], "0.000000");
         let quoted = ask("write", None).await;
@@ -149,7 +149,7 @@ fn a_quote_holds_credits_and_is_redeemed_once() {
 }
 
 #[test]
-fn part_of_a_price_may_be_credits() {
+fn credits_can_pay_part_of_a_price() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -161,14 +161,14 @@ fn part_of_a_price_may_be_credits() {
         assert_eq!(paid.status, 200, "{}", paid.text);
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 3_500);
         assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 0);
-        // Only what was signed for counts against the wallet's day.
+        // Only the signed amount counts against the wallet's day.
         let budget = payer.get("/v1/agents/me/budgets").await.json();
         assert_eq!(budget["data"]["spent_today_usdc"], "0.003500");
     });
 }
 
 #[test]
-fn an_expired_quote_gives_its_credits_back() {
+fn an_expired_quote_releases_its_credits() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -196,13 +196,13 @@ fn an_expired_quote_gives_its_credits_back() {
 }
 
 #[test]
-fn any_number_of_holds_is_released() {
+fn any_number_of_expired_holds_is_released() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
         payer.give_credits(&stack, 120).await;
         let (db, now) = (&stack.app.db, stack.app.clock.now());
-        // Those that have expired lie behind more than are read at once.
+        // The expired ones come after more rows than one read returns.
         for index in 0..120u8 {
             let until = if index < 100 { now.plus(Duration::from_secs(60)) } else { now };
             assert!(hold::place(db, payer.agent(), &[index; 12], Usdc::from_micro(1), until, now).await.unwrap());
@@ -214,7 +214,7 @@ fn any_number_of_holds_is_released() {
 }
 
 #[test]
-fn work_that_fails_gives_credits_back() {
+fn failed_work_gives_credits_back() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -235,7 +235,7 @@ fn work_that_fails_gives_credits_back() {
 }
 
 #[test]
-fn a_named_call_is_charged_once() {
+fn calls_with_one_idempotency_key_are_charged_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -245,7 +245,7 @@ fn a_named_call_is_charged_once() {
                 payer.client.post(VIN_PATH, &[("x-payment", &payment), ("idempotency-key", "May 1")], &vin()).await
             }
         };
-        // Ten payments, each signed anew, under one name.
+        // Ten payments, each signed separately, with one idempotency key.
         let payments: Vec<String> = (0..10).map(|_| header(&bare(&payer.authorize(5_000)))).collect();
         let answers = join_all(payments.into_iter().map(named)).await;
         for answer in &answers {
@@ -271,7 +271,7 @@ fn a_named_call_is_charged_once() {
         let answer = payer.client.post(VIN_PATH, &headers, &other).await;
         assert_eq!(answer.error(), (422, "idempotency_key_reused".to_owned()));
         assert_eq!(payer.balance(&stack).await, 995_000);
-        // The name is the agent's own: another agent's is another.
+        // An idempotency key belongs to its agent: another agent's is a different one.
         let second = Payer::new(&stack).await;
         let payment = header(&bare(&second.authorize(5_000)));
         let headers = [("x-payment", payment.as_str()), ("idempotency-key", "May 1")];
@@ -283,7 +283,7 @@ fn a_named_call_is_charged_once() {
 }
 
 #[test]
-fn a_named_call_of_a_token_is_charged_once() {
+fn token_calls_with_one_idempotency_key_are_charged_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -297,10 +297,10 @@ fn a_named_call_of_a_token_is_charged_once() {
     });
 }
 
-/// A payment that was refused when its wallet was empty is as good as new once the wallet is filled, or once somebody
+/// A payment that was refused because the wallet was empty is valid again once the wallet is funded, or once somebody
 /// else has broadcast it.
 #[test]
-fn a_refused_payment_may_be_tried_again() {
+fn a_refused_payment_can_be_retried() {
     run(async {
         let stack = stack().await;
         for broadcast in [false, true] {

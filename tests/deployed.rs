@@ -1,5 +1,5 @@
-//! Journeys through what a function does seldom, and what a deployment would have refused: each asks AWS for something that
-//! no other journey asks its function for.
+//! Things that a function does rarely and that missing permissions would have broken in a deployment. Each test makes a
+//! function ask AWS for something that no other test makes it ask for.
 
 use gate::approvals::store::MAX_PENDING;
 use ledger::webhooks::endpoint::MAX_ENDPOINTS;
@@ -12,10 +12,10 @@ use crate::support::platform::payment;
 use crate::support::receiver::Receiver;
 use crate::support::{Answer, Payer, Platform, VIN, VIN_PATH, eventually, run, stack, stack_with};
 
-/// A seller's worker delivers a result that is too large for an item, and a file: both are blobs, written by `seller` and
-/// read by whoever shows the job.
+/// A seller's worker delivers a result that is too large for an item, and a file. Both are blobs, written by `seller`
+/// and read by the functions that show the job.
 #[test]
-fn a_large_result_of_a_sellers_worker_is_read_by_everybody_who_may() {
+fn everyone_with_access_can_read_a_large_result_of_a_worker() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "delivers-much").await;
@@ -41,10 +41,9 @@ fn a_large_result_of_a_sellers_worker_is_read_by_everybody_who_may() {
     });
 }
 
-/// A request that was named and came to nothing gives its name back: asked again, it is answered as it was, and not that it
-/// is under way.
+/// A failed request frees its idempotency key: sent again, it gets the same refusal, and not "in progress".
 #[test]
-fn names_of_requests_that_fail_are_free_again() {
+fn idempotency_keys_of_failed_requests_are_free_again() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -77,9 +76,9 @@ fn names_of_requests_that_fail_are_free_again() {
     });
 }
 
-/// Whichever function a budget is spent in: its owner's webhooks are looked up there, and told.
+/// Any function that spends from a budget looks up the owner's webhooks and notifies them.
 #[test]
-fn budget_warnings_reach_webhooks_wherever_the_money_is_spent() {
+fn budget_warnings_reach_webhooks_from_every_selling_function() {
     run(async {
         let receiver = Receiver::start().await;
         let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed())).await;

@@ -1,5 +1,5 @@
-//! Being found: the documents say what the catalog says, whatever they show can be done, and every answer has the headers
-//! that caches and clients go by.
+//! Discovery: the documents match the catalog, everything they show works, and every answer has the headers that caches
+//! and clients need.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn documents() -> Vec<String> {
 }
 
 #[test]
-fn documents_are_kept_by_caches() {
+fn documents_have_cache_headers() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -68,7 +68,7 @@ fn documents_are_kept_by_caches() {
 }
 
 #[test]
-fn the_price_list_comes_as_asked_for_and_loads_nothing() {
+fn the_price_list_follows_accept_and_loads_no_other_resources() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -96,15 +96,15 @@ fn the_price_list_comes_as_asked_for_and_loads_nothing() {
     });
 }
 
-/// What this deployment cannot do, once it is published. Whatever lists tools is asked for after it: lists are kept for a
+/// The tools that this deployment lacks, once published. Call it before reading tool lists: they are cached for a
 /// minute.
 async fn published(stack: &Stack) -> Lacking {
     eventually("what cannot be done", || async { availability::load(&stack.app.db).await.unwrap() }).await
 }
 
-/// Each list leaves out what cannot be done here; what gets its key, or its copy, is listed.
+/// Every list leaves out what is unavailable here. A tool whose key or copy is provided is listed.
 #[test]
-fn what_cannot_be_done_is_listed_nowhere() {
+fn unavailable_tools_are_listed_nowhere() {
     run(async {
         let key = |options: Options| options.with("PROVIDER_KEYS", r#"{"courtlistener":"none"}"#);
         let clock = Clock::pinned(Clock::system().now());
@@ -152,7 +152,7 @@ fn what_cannot_be_done_is_listed_nowhere() {
             assert_eq!(priced, (lacking.can(tool), !lacking.can(tool)), "{}", tool.name);
         }
 
-        // A copy that is imported is found when the scheduler asks again, and shown when lists are read again.
+        // An imported copy is noticed at the scheduler's next check, and shown once the cached lists expire.
         snapshot::publish(&*stack.app.blobs, "ofac", "2026-11-20", Vec::new()).await.unwrap();
         clock.advance(Duration::from_secs(5 * 60));
         eventually("the copy", || async { published(&stack).await.can(sanctions).then_some(()) }).await;
@@ -164,10 +164,10 @@ fn what_cannot_be_done_is_listed_nowhere() {
 }
 
 #[test]
-fn what_is_found_is_what_is_sold() {
+fn discovery_lists_exactly_what_is_sold() {
     run(async {
         let stack = stack().await;
-        // Searches and research are listed, and have a price with the first page.
+        // With the first indexed page, searches and research are listed and have a price.
         has_pages(&stack).await;
         let client = Payer::with(&stack, 0).await.client;
         let lacking = published(&stack).await;
@@ -186,7 +186,7 @@ fn what_is_found_is_what_is_sold() {
         for (tool, shown) in CATALOG.iter().zip(&tools) {
             let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
             assert_eq!(shown["lacks"].as_str(), lacking.of(tool), "{}", tool.name);
-            // What can be done with some input is listed; the example may want more than that.
+            // A tool is listed if some input works. Its example may need more than that.
             let wants_more = !(tool.needs)(tool, shown["example"].as_object().unwrap()).is_empty();
             if !lacking.can(tool) || wants_more && unpaid.status == 503 {
                 assert_eq!(unpaid.error(), (503, "provider_unavailable".to_owned()), "{}", tool.name);
@@ -222,9 +222,9 @@ fn what_is_found_is_what_is_sold() {
     });
 }
 
-/// What llms.txt leads to is there; what a GET does not open names the method that does.
+/// Every link of llms.txt works. If GET is not allowed, the answer names the method that is.
 #[test]
-fn the_links_for_models_lead_somewhere() {
+fn every_link_in_llms_txt_works() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -239,9 +239,9 @@ fn the_links_for_models_lead_somewhere() {
     });
 }
 
-/// Every command of the texts, run as it stands there.
+/// Runs every command of the documents as it is written there.
 #[test]
-fn what_the_texts_show_can_be_done() {
+fn every_command_in_the_documents_works() {
     run(async {
         let stack = equipped_stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -268,7 +268,7 @@ fn what_the_texts_show_can_be_done() {
 }
 
 #[test]
-fn the_official_package_takes_every_bazaar_extension() {
+fn the_official_package_accepts_every_bazaar_extension() {
     run(async {
         let Some(folder) = installed("v2").await else { return };
         let stack = equipped_stack().await;
@@ -305,7 +305,7 @@ fn the_official_package_takes_every_bazaar_extension() {
 }
 
 #[test]
-fn the_status_is_looked_at_and_not_by_everybody() {
+fn the_status_is_cached_and_hides_internal_details() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -339,7 +339,7 @@ fn the_status_is_looked_at_and_not_by_everybody() {
     });
 }
 
-/// Lists and documents that everybody may keep; everything else is somebody's own.
+/// Lists and documents that shared caches may keep. Everything else is private.
 const PUBLIC: [&str; 24] = [
     "/",
     "/llms.txt",
@@ -367,7 +367,7 @@ const PUBLIC: [&str; 24] = [
     "/v1/soul/ranking",
 ];
 
-/// Every route, by a token with so small limits that many of its calls are one too many.
+/// Calls every route with a token whose limits are so small that many calls exceed them.
 #[test]
 fn every_answer_has_the_headers_of_its_kind() {
     run(async {
@@ -438,7 +438,7 @@ fn check_headers(what: &str, headers: &HeaderMap, status: u16, route: &str) {
     }
 }
 
-/// A stack's variables, as the doctor is given them.
+/// A stack's variables, in the form the doctor gets them.
 fn of(stack: &Stack) -> std::collections::HashMap<String, String> {
     let mut environment = stack.environment.clone();
     environment.insert("PUBLIC_BASE_URL".to_owned(), stack.base_url.clone());
@@ -446,7 +446,7 @@ fn of(stack: &Stack) -> std::collections::HashMap<String, String> {
 }
 
 #[test]
-fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
+fn the_doctor_names_problems_and_their_fixes() {
     use local::doctor::{Level, examine};
     run(async {
         let stack = stack().await;
@@ -517,9 +517,10 @@ fn the_doctor_finds_what_is_wrong_and_says_what_to_do() {
     });
 }
 
-/// Of a deployment the doctor asks the functions themselves, here of a stand-in that lists them in two pages.
+/// For a deployment the doctor reads the variables from the functions, here from a stand-in that lists them in two
+/// pages.
 #[test]
-fn the_doctor_asks_the_functions_for_their_variables() {
+fn the_doctor_reads_the_functions_variables() {
     use axum::extract::Query;
     use local::doctor::{Level, examine, template_variables};
     use std::collections::HashMap;
@@ -556,7 +557,7 @@ fn the_doctor_asks_the_functions_for_their_variables() {
             let mut environment = of(&stack);
             environment.insert("TABLE_PREFIX".to_owned(), "agora".to_owned());
             environment.insert("AWS_ENDPOINT_URL_LAMBDA".to_owned(), address);
-            // What only the functions know.
+            // Only the functions have this variable.
             environment.remove("CHAIN_RPC_URL");
             let report = examine(&environment).await;
             server.abort();
@@ -578,9 +579,9 @@ fn the_doctor_asks_the_functions_for_their_variables() {
     });
 }
 
-/// The program, as `make doctor` runs it: against what a stack announces, and what it ends with.
+/// Runs the program as `make doctor` does, against a stack, and checks its exit code.
 #[test]
-fn the_doctor_ends_with_what_it_found() {
+fn the_doctors_exit_code_shows_what_it_found() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;

@@ -1,4 +1,5 @@
-//! Ended sales become balances, entries, counters and a reputation: once each, whoever counts, whoever dies.
+//! Ended sales become balances, entries, counters and reputation: each is counted once, under concurrent counters and
+//! crashes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,7 +33,7 @@ async fn still_stack(database: Option<&str>) -> Stack {
     .await
 }
 
-/// Everything that is counted says the same.
+/// Checks that all counted values agree.
 async fn check(seller: &Seller, sales: u64, purchases: u64, failed: u64) {
     let (balance, entries) = seller.audit().await;
     let count = |kind| entries.iter().filter(|entry| entry.kind == kind).count() as u64;
@@ -52,7 +53,7 @@ async fn check(seller: &Seller, sales: u64, purchases: u64, failed: u64) {
 }
 
 #[test]
-fn each_sale_is_counted_once_whoever_counts() {
+fn concurrent_counters_count_each_sale_once() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;
@@ -75,7 +76,7 @@ fn each_sale_is_counted_once_whoever_counts() {
         let (done, failed) = (of(Completed, true), of(Failed, false));
         let bought = of(Completed, false) - done;
         seller.record(&sales).await;
-        // Collisions and throttling before, lost answers after.
+        // Conflicts and throttling before the write, lost answers after it.
         let mut turn = 0;
         proxy.inject(move |operation| {
             turn += 1;
@@ -93,7 +94,7 @@ fn each_sale_is_counted_once_whoever_counts() {
             tokio::spawn(async move { counting::fold(&db, &slug, 10, now).await })
         });
         for counter in counters.collect::<Vec<_>>() {
-            // Some give up; what they leave is counted below.
+            // Some give up. What they leave is counted below.
             let _ = counter.await.unwrap();
         }
         proxy.heal();
@@ -105,7 +106,7 @@ fn each_sale_is_counted_once_whoever_counts() {
 }
 
 #[test]
-fn counting_survives_death_at_every_request() {
+fn counting_survives_a_crash_at_every_request() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         for arrives in [false, true] {
@@ -134,7 +135,7 @@ fn counting_survives_death_at_every_request() {
 }
 
 #[test]
-fn a_soul_that_is_gone_still_has_its_money() {
+fn sales_of_a_missing_soul_or_service_are_still_counted() {
     run(async {
         let stack = still_stack(None).await;
         let (mut seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
@@ -151,9 +152,9 @@ fn a_soul_that_is_gone_still_has_its_money() {
     });
 }
 
-/// The stream's reader counts, and more than once is once.
+/// The stream's reader counts the sale; a repeated delivery counts once.
 #[test]
-fn the_end_of_a_job_has_its_sale_counted() {
+fn a_job_that_ends_is_counted_as_one_sale() {
     run(async {
         let stack = still_stack(None).await;
         let (seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
@@ -187,7 +188,7 @@ fn the_end_of_a_job_has_its_sale_counted() {
     });
 }
 
-/// What a sale costs to count, and that a seller with many of them still gets an answer.
+/// The cost of counting a sale, and that a seller with many sales still gets an answer.
 #[test]
 fn counting_is_cheap_and_bounded() {
     run(async {
@@ -224,7 +225,7 @@ fn counting_is_cheap_and_bounded() {
 }
 
 #[test]
-fn reputation_is_of_buyers_that_are_not_the_seller() {
+fn the_sellers_own_wallets_do_not_count_for_reputation() {
     run(async {
         let stack = still_stack(None).await;
         let (seller, now) = (Seller::new(&stack).await, stack.app.clock.now());
@@ -239,7 +240,7 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
             seller.sale(10_000, often, Completed, now, seconds(30)),
             seller.sale(10_000, once, Completed, now, seconds(40)),
             seller.sale(10_000, unlucky, Failed, now, seconds(50)),
-            // The seller itself, which counts as a job and as nothing else.
+            // The seller itself: this counts as a job and as nothing else.
             seller.sale(10_000, own, Completed, now, seconds(1)),
             seller.sale(10_000, own, Completed, now, seconds(1)),
             seller.sale(10_000, own, Failed, now, seconds(1)),
@@ -268,7 +269,7 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
         let soul = seller.soul().await;
         assert_eq!((soul.buyers, soul.standing.backing), (3, 2), "a fee of 0.20 is four times that of one");
-        // Anybody's wallet can be linked, also an unhappy buyer's: that takes nothing out.
+        // Any wallet can be linked, also that of an unhappy buyer, and this removes no rating.
         assert!(wallet::link(db, &slug.parse().unwrap(), unlucky, false, now).await.unwrap());
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(3, 0.6666, 0.1428, 7));
         assert!(wallet::link(db, &slug.parse().unwrap(), late, true, now).await.unwrap());
@@ -283,9 +284,10 @@ fn reputation_is_of_buyers_that_are_not_the_seller() {
     });
 }
 
-/// Sales, counting, requests, ends and links in any order and at once: the books are right at every moment.
+/// Sales, counting, payout requests, payout ends and wallet links in any order and concurrently: the books are right at
+/// every moment.
 #[test]
-fn the_books_are_right_whatever_happens_at_once() {
+fn concurrent_sales_payouts_and_links_keep_the_books_right() {
     run(async {
         let stack = still_stack(None).await;
         let mut dice = fastrand::Rng::with_seed(20_261_121);
@@ -329,7 +331,7 @@ async fn act(seller: &Seller, roll: u8, amount: u64, at: Timestamp) {
         }
         4 => {
             for open in payout::list(db, slug, None, 100).await.unwrap().iter().filter(|payout| payout.is_open()) {
-                // A payout that was sent, or one the token refuses.
+                // A payout that was sent, or one that the token refuses.
                 let paid = End::Paid { transaction: "0x1".to_owned() };
                 if amount.is_multiple_of(2) {
                     let sent = payout::Payout { status: payout::PayoutStatus::Processing, ..open.clone() };

@@ -1,5 +1,5 @@
-//! The sample events, through the Lambda adapter: each function answers each of them as `events/expected.json` says.
-//! (`make sam` hands the same files to the built functions in containers.)
+//! The sample events through the Lambda adapter: each function answers each event as `events/expected.json` states.
+//! (`make sam` sends the same files to the built functions in containers.)
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use web::search::index::{Limits, Writer};
 use crate::support::{root, run, stack};
 
 #[test]
-fn every_sample_event_gets_the_answer_it_is_said_to_get() {
+fn every_sample_event_gets_its_expected_answer() {
     run(async {
         let expected: Value = read("expected.json");
         let expected = expected.as_object().unwrap();
@@ -35,7 +35,7 @@ fn every_sample_event_gets_the_answer_it_is_said_to_get() {
     });
 }
 
-/// What the function returns to Lambda.
+/// The function's return value to Lambda.
 async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
     let app = &stack.app;
     match function {
@@ -93,7 +93,7 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             json!(pusher::handle(&pusher, serde_json::from_value(event).unwrap(), app.clock.now()).await.unwrap())
         }
         http => {
-            // From text, as the runtime reads it.
+            // Parsed from text, as the runtime does.
             let event = serde_json::from_str(&event.to_string()).unwrap();
             let event = LambdaEvent::new(event, Context::default());
             json!(lambda::answer(stack.groups[http].clone(), event).await)

@@ -1,4 +1,4 @@
-//! What wallets can get for nothing: cheap work that does not wait for its money.
+//! Limits on unsettled work: cheap work that runs before its payment settles.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::support::proxy::{Life, Proxy};
 use crate::support::{Payer, VIN, chain, eventually, run, stack_with};
 
 const PATH: &str = "/v1/tools/lookup/vin";
-/// Of one call here, in micro-USDC.
+/// The price of one call here, in micro-USDC.
 const PRICE: u64 = 5_000;
 
-/// What a wallet got, in micro-USDC, before anything of it was settled, with so many calls.
+/// The value of the work, in micro-USDC, that a wallet got with this many calls before any settlement.
 async fn got_for_nothing(payer: &Payer, calls: usize) -> u64 {
     let mut got = 0;
     for _ in 0..calls {
@@ -31,7 +31,7 @@ async fn got_for_nothing(payer: &Payer, calls: usize) -> u64 {
     got
 }
 
-/// A stack at which a lookup is cheap, and whose node takes no transaction.
+/// A stack where a lookup is cheap, and whose node accepts no transaction.
 async fn stack_without_blocks(change: impl FnOnce(Options) -> Options) -> (Stack, Proxy) {
     let proxy = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
     proxy.inject(|method| (method == "eth_sendRawTransaction").then(|| (503, json!("down"))));
@@ -40,9 +40,9 @@ async fn stack_without_blocks(change: impl FnOnce(Options) -> Options) -> (Stack
     (stack_with(change).await, proxy)
 }
 
-/// A wallet costs nothing: a crowd of new ones, each with the price of one call, gets nothing before it has paid.
+/// Wallets are free. New wallets, each with the price of one call, get no work before they have paid.
 #[test]
-fn a_crowd_of_new_wallets_gets_nothing_for_nothing() {
+fn new_wallets_get_no_work_before_payment() {
     run(async {
         let (stack, _proxy) = stack_without_blocks(|options| options).await;
         let mut got = 0;
@@ -54,9 +54,9 @@ fn a_crowd_of_new_wallets_gets_nothing_for_nothing() {
     });
 }
 
-/// Whoever has paid gets as much before its money as it has brought, and pays first from then on.
+/// A wallet gets unsettled work up to what it has settled before. After that it has to pay first.
 #[test]
-fn nobody_gets_more_for_nothing_than_it_has_settled() {
+fn unsettled_work_never_exceeds_what_the_wallet_has_settled() {
     run(async {
         let (stack, proxy) = stack_without_blocks(|options| options).await;
         proxy.heal();
@@ -73,9 +73,9 @@ fn nobody_gets_more_for_nothing_than_it_has_settled() {
     });
 }
 
-/// What all payers together have not settled within an hour has an end as well, whatever each of them may.
+/// The unsettled work of all payers together is limited per hour, besides each payer's own limit.
 #[test]
-fn a_crowd_of_known_wallets_comes_to_an_end() {
+fn unsettled_work_of_all_wallets_together_is_limited() {
     run(async {
         let now = Clock::system().now();
         let clock = Clock::pinned(now);
@@ -93,7 +93,7 @@ fn a_crowd_of_known_wallets_comes_to_an_end() {
         assert_eq!(got_for_nothing(&first, 4).await + got_for_nothing(&second, 2).await, 30_000);
         let counted = || async { (policy::unsettled(&stack.app.db, now).await.unwrap() == 30_000).then_some(()) };
         eventually("the stream to be counted", counted).await;
-        // The sum is looked at every five seconds.
+        // The total is read every five seconds.
         clock.advance(Duration::from_secs(5));
         assert_eq!(got_for_nothing(&known().await, 2).await, 0, "of anybody's");
         proxy.heal();

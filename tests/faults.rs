@@ -1,4 +1,4 @@
-//! A database that collides, throttles and loses answers, as a real one does and an emulator never.
+//! A database that returns conflicts, throttles and loses answers, as a real one does and an emulator never.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ async fn stack_on_proxy() -> (Stack, Proxy) {
     (stack, proxy)
 }
 
-/// A small generator of our own, so that a run can be repeated from its seed.
+/// A small generator, so that a run can be repeated from its seed.
 struct Dice(u64);
 
 impl Dice {
@@ -33,7 +33,7 @@ impl Dice {
 }
 
 #[test]
-fn collisions_and_throttling_are_ridden_out() {
+fn conflicts_and_throttling_are_retried() {
     run(async {
         let (stack, proxy) = stack_on_proxy().await;
         let payer = Payer::new(&stack).await;
@@ -44,7 +44,8 @@ fn collisions_and_throttling_are_ridden_out() {
             hit.then(transaction_conflict)
         });
         assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
-        // The first two of each kind: whatever else runs at the same time, no request meets it at each of its three tries.
+        // Only the first two requests of each kind fail. So no request fails at all of its three attempts, whatever
+        // else runs.
         let mut asked: HashMap<String, u32> = HashMap::new();
         proxy.inject(move |operation| {
             let count = asked.entry(operation.to_owned()).or_default();
@@ -57,10 +58,10 @@ fn collisions_and_throttling_are_ridden_out() {
     });
 }
 
-/// A transaction that was applied, and then is said to have collided: tried again, it must know its own writes. Taken for
-/// another's, they would leave an account nonce of the fee wallet out, and hold up every payment after it.
+/// A transaction was applied but is reported as a conflict. The retry must recognise its own writes. Taken for
+/// another's, they would leave a gap in the fee wallet's account nonces, which blocks every later payment.
 #[test]
-fn a_transaction_does_not_collide_with_itself() {
+fn a_retried_transaction_recognises_its_own_writes() {
     run(async {
         let (stack, proxy) = stack_on_proxy().await;
         let payer = Payer::new(&stack).await;
@@ -79,10 +80,10 @@ fn a_transaction_does_not_collide_with_itself() {
     });
 }
 
-/// Forty calls of four payers, some sent twice, on a database that fails one request in eight: every payer is charged
+/// Forty calls of four payers, some sent twice, on a database that fails one request in eight. Every payer is charged
 /// exactly for what it got, and every failed job is paid back.
 #[test]
-fn a_bad_day_leaves_the_books_straight() {
+fn the_books_stay_right_on_a_failing_database() {
     run(async {
         const SEED: u64 = 0x5eed0f7e57;
         let (stack, proxy) = stack_on_proxy().await;
@@ -152,9 +153,10 @@ async fn books_are_straight(stack: &Stack, payer: &Payer) {
     assert_eq!(transactions.len(), all, "no transfer pays for two receipts");
 }
 
-/// A shard of the open jobs that cannot be read does not hold up those behind it, and the sweep is not said to be done.
+/// A shard of the open jobs that cannot be read does not block the later shards, and the sweep does not count as
+/// complete.
 #[test]
-fn a_shard_that_cannot_be_read_holds_up_no_other() {
+fn an_unreadable_shard_blocks_no_other_shard() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;

@@ -1,5 +1,5 @@
-//! Fees that rise while transactions of ours wait: they are raised, up to a cap, and what they move is moved once,
-//! whichever bid is mined, whoever dies and whoever else is at it.
+//! Fees rise while our transactions wait. The fees are raised up to a cap, and the money moves once, whichever bid is
+//! mined, with crashes and concurrent runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use crate::support::{Payer, Seller, VIN, VIN_PATH, eventually, root, run};
 
 const USDC: u64 = 1_000_000;
 const GWEI: u64 = 1_000_000_000;
-/// Enough for everything here: 10,000,000 gwei.
+/// More than any test here needs: 10,000,000 gwei.
 const AMPLE: &str = "10000000";
 
-/// A chain of this test's own, whose blocks are made, and whose fees are set, by hand.
+/// A chain of this test's own. The test makes its blocks and sets its fees.
 #[derive(Clone)]
 pub struct Blocks(pub Arc<DevChain>);
 
@@ -53,19 +53,20 @@ impl Blocks {
         }
     }
 
-    /// From now on transactions wait, or do not.
+    /// While `held`, transactions wait.
     async fn hold(&self, held: bool) {
         self.call("evm_setAutomine", json!([!held])).await;
     }
 
-    /// A block that takes nothing, and in which gas costs so much: what waits goes on waiting.
+    /// Mines a block that takes no transaction, at this gas price. Waiting transactions stay.
     async fn rise_to(&self, base_fee: u64) {
         self.call("anvil_setBlockGasLimit", json!(["0x5208"])).await;
         self.mine_at(base_fee).await;
         self.call("anvil_setBlockGasLimit", json!(["0x1c9c380"])).await;
     }
 
-    /// A block that takes what waits and pays so much. What offers less is thrown out, as nodes do now and then.
+    /// Mines a block that takes waiting transactions, at this gas price. Transactions that offer less are dropped, as
+    /// nodes sometimes do.
     async fn mine_at(&self, base_fee: u64) {
         self.call("anvil_setNextBlockBaseFeePerGas", json!([format!("0x{base_fee:x}")])).await;
         self.call("evm_mine", json!([])).await;
@@ -90,7 +91,7 @@ impl Blocks {
     }
 }
 
-/// A stack in which nothing moves by itself, and its treasury.
+/// A stack without background work, and its treasury.
 struct Till {
     blocks: Blocks,
     stack: Stack,
@@ -128,7 +129,7 @@ fn treasury(stack: &Stack, key: &PrivateKey) -> Treasury {
     Treasury::new(stack.app.chain.clone(), stack.app.db.clone(), key.clone(), FeeCap::of(&stack.config))
 }
 
-/// A seller that has asked for everything it has.
+/// A seller that has requested a payout of its whole balance.
 async fn asking(stack: &Stack, usdc: u64) -> (Seller, evm::Address) {
     let (seller, wallet) = (Seller::new(stack).await, someone());
     seller.earn(usdc * USDC, stack.app.clock.now()).await;
@@ -137,7 +138,7 @@ async fn asking(stack: &Stack, usdc: u64) -> (Seller, evm::Address) {
     (seller, wallet)
 }
 
-/// Nodes take a replacement only under the same nonce, and if it offers a tenth more of both.
+/// Nodes accept a replacement only with the same nonce and with both fees at least a tenth higher.
 fn assert_replaces(raised: &Sending, first: &Sending) {
     assert_eq!(raised.account_nonce, first.account_nonce);
     assert!(raised.max_fee * 10 >= first.max_fee * 11 && raised.priority_fee * 10 >= first.priority_fee * 11);
@@ -145,7 +146,7 @@ fn assert_replaces(raised: &Sending, first: &Sending) {
 }
 
 #[test]
-fn a_payout_the_chain_outgrew_is_raised_and_paid_once_whichever_bid_is_mined() {
+fn an_underpriced_payout_is_raised_and_paid_once() {
     run(async {
         for is_sent in [true, false] {
             let till = Till::with(AMPLE).await;
@@ -158,7 +159,7 @@ fn a_payout_the_chain_outgrew_is_raised_and_paid_once_whichever_bid_is_mined() {
             if !is_sent {
                 till.to_chain.inject(|operation| (operation == "eth_sendRawTransaction").then(|| (503, json!({}))));
             }
-            // Many runs at once raise it once.
+            // Concurrent runs raise it once.
             let runs = futures_util::future::join_all((0..4).map(|_| till.run(12))).await;
             assert_eq!(runs.iter().map(|ran| ran.raised).sum::<u32>(), 1, "{runs:?}");
             let raised = till.latest(&seller).await.sending.expect("a transaction");
@@ -177,10 +178,10 @@ fn a_payout_the_chain_outgrew_is_raised_and_paid_once_whichever_bid_is_mined() {
     });
 }
 
-/// The process dies at every request of a run that raises a payout. Blocks then throw out what offers too little, and
-/// fees stay where they are.
+/// The process crashes at every request of a run that raises a payout. Then blocks drop transactions that offer too
+/// little, and fees stay high.
 #[test]
-fn a_raise_survives_death_at_every_request() {
+fn raising_a_fee_survives_a_crash_at_every_request() {
     run(async {
         let (blocks, key) = (Blocks::start().await, PrivateKey::from_bytes(&base::digest::random()).expect("a key"));
         blocks.fund(&key, 3000).await;
@@ -230,9 +231,9 @@ fn a_raise_survives_death_at_every_request() {
 }
 
 #[test]
-fn the_cap_holds_and_who_waits_for_it_is_told() {
+fn fees_stay_below_the_cap_and_waiting_payouts_say_so() {
     run(async {
-        // Some five gwei for each gas of a transfer.
+        // About five gwei per gas of a transfer.
         let till = Till::with("350000").await;
         let (seller, wallet) = asking(&till.stack, 20).await;
         till.blocks.hold(true).await;
@@ -252,7 +253,7 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
         assert_eq!((capped.status, capped.waiting), (PayoutStatus::Processing, Some(Waiting::FeesTooHigh)));
         assert_eq!((unsent.status, unsent.waiting), (PayoutStatus::Pending, Some(Waiting::FeesTooHigh)));
         assert_eq!(late.get("payouts").await["payouts"][0]["waiting_for"], "fees_too_high");
-        // What was bid last is mined as soon as fees allow it, and the other is sent.
+        // The last bid is mined as soon as fees allow it, and the other payout is sent.
         for secs in (150..600).step_by(6) {
             till.blocks.mine_at(GWEI).await;
             till.run(secs).await;
@@ -267,7 +268,8 @@ fn the_cap_holds_and_who_waits_for_it_is_told() {
     });
 }
 
-/// Two account nonces of a wallet are gone: the chain forgot what was sent with them, and nobody looks for it any more.
+/// Makes two account nonces of a wallet disappear: the chain forgot their transactions, and nothing looks for them any
+/// more.
 async fn lose_nonces(stack: &Stack, wallet: evm::Address) {
     let (db, chain) = (&stack.app.db, &stack.app.chain);
     for _ in 0..2 {
@@ -277,13 +279,13 @@ async fn lose_nonces(stack: &Stack, wallet: evm::Address) {
 }
 
 #[test]
-fn account_nonces_that_the_chain_lost_hold_nobody_up() {
+fn lost_account_nonces_block_nobody() {
     run(async {
         let till = Till::with(AMPLE).await;
         lose_nonces(&till.stack, till.treasury.address()).await;
         let (seller, wallet) = asking(&till.stack, 20).await;
         assert_eq!(till.run(0).await.sent, 1);
-        // What is on its way arrives within two minutes: nothing is taken from it before.
+        // A transaction may take two minutes to arrive. Its nonce is not reused before.
         for secs in [6, 60, 120] {
             assert_eq!(till.run(secs).await.completed, 0, "{secs}");
         }
@@ -326,7 +328,7 @@ fn account_nonces_that_the_chain_lost_hold_nobody_up() {
     });
 }
 
-/// A call whose broadcast nobody answers for, on a chain that takes nothing.
+/// A call whose broadcast gets no answer, on a chain that mines nothing.
 struct Stuck {
     blocks: Blocks,
     stack: Stack,
@@ -366,14 +368,14 @@ impl Stuck {
         store::load_latest(&self.stack.app.db, self.id.parse().unwrap()).await.unwrap().expect("a job")
     }
 
-    /// What the sweeper would look at in a minute, it looks at now.
+    /// Does now what the sweeper would do in a minute.
     async fn look(&self) {
         local::stack::release_leases(&self.stack.app.db, self.stack.app.clock.now()).await.unwrap();
     }
 }
 
 #[test]
-fn a_settlement_the_chain_outgrew_is_raised_and_served_once_whichever_bid_is_mined() {
+fn an_underpriced_settlement_is_raised_and_served_once() {
     run(async {
         for is_sent in [true, false] {
             let stuck = Stuck::new(true).await;
@@ -393,7 +395,8 @@ fn a_settlement_the_chain_outgrew_is_raised_and_served_once_whichever_bid_is_min
             assert_eq!(stuck.job().await.transaction, Some(hex0x(&raised.hash)));
             let mined = hex0x(if is_sent { &raised.hash } else { &first.hash });
             eventually("the node to have it", || async { stuck.blocks.knows(&mined).await.then_some(()) }).await;
-            // Turned on first, the node would try what waits at the fees of the last block, and throw it out.
+            // With automatic mining turned on first, the node would try the waiting transactions at the last block's
+            // fees and drop them.
             stuck.blocks.mine_at(GWEI).await;
             stuck.blocks.hold(false).await;
             stuck.to_chain.heal();
@@ -406,20 +409,20 @@ fn a_settlement_the_chain_outgrew_is_raised_and_served_once_whichever_bid_is_min
             assert_eq!(done.transaction, Some(mined), "the one that was mined");
             let payer = &stuck.payer;
             assert_eq!(payer.finished(&stuck.id).await["status"], "completed");
-            // What comes after it is not held up.
+            // Later payments are not blocked.
             assert_eq!(payer.buy(VIN_PATH, &json!({"vin": VIN})).await.status, 200);
             assert_eq!(payer.balance(&stuck.stack).await, 990_000, "charged once each");
         }
     });
 }
 
-/// Ours was left lying, a stranger broadcast the payment meanwhile, and thousands of blocks later ours is mined and
-/// reverts: the money is here all the same, and is honoured.
+/// Our transaction stayed in the pool and a stranger broadcast the payment. Thousands of blocks later ours is mined and
+/// reverts. The money has arrived all the same, and is honoured.
 #[test]
-fn money_that_came_another_way_long_ago_is_found() {
+fn an_old_transfer_by_a_stranger_is_found() {
     run(async {
         let stuck = Stuck::new(false).await;
-        // A chain of 8,000 blocks, of which one question for logs covers 5,000: the latest of them are empty.
+        // A chain of 8,000 blocks. One log query covers 5,000, and the latest blocks are empty.
         let mut asked = 0;
         stuck.to_chain.inject(move |operation| {
             asked += usize::from(operation == "eth_getLogs");
@@ -439,9 +442,9 @@ fn money_that_came_another_way_long_ago_is_found() {
     });
 }
 
-/// Beyond the cap nothing is begun: the payment stays its payer's.
+/// Above the cap nothing is sent: the payer keeps the payment.
 #[test]
-fn a_payment_dearer_than_the_cap_is_not_sent() {
+fn a_payment_above_the_fee_cap_is_not_sent() {
     run(async {
         let blocks = Blocks::start().await;
         let stack = blocks.stack(|options| options.with("TRANSACTION_FEE_CAP_GWEI", "1000")).await;

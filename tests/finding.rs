@@ -1,4 +1,4 @@
-//! Finding souls: in which order, how soon after a change, after a crash, in a race, and for how many items read.
+//! Finding souls: the order of results, visibility of changes, crashes, races, and the number of items read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn made(name: &str, bio: &str, jobs: u64, votes: u64, stars: u64) -> Soul {
         ens_name: None,
         jobs,
         purchases: 0,
-        // As many as jobs, each with a weight of one, so that one number says how good it is.
+        // As many as jobs, each with weight one, so that one number sets the rank.
         buyers: jobs,
         standing: Standing { backing: jobs, vote_weight: votes * 50_000, vote_stars: votes * stars * 50_000 },
         text_bytes: None,
@@ -57,7 +57,7 @@ fn made(name: &str, bio: &str, jobs: u64, votes: u64, stars: u64) -> Soul {
     }
 }
 
-/// Writes a soul as the registry does: with the mark, in one transaction.
+/// Writes a soul as the registry does: with its mark, in one transaction.
 async fn write(db: &Db, soul: &Soul, now: Timestamp) {
     let record = Write::put(&db.tables.souls, soul::key(soul.slug.as_str()), soul).unwrap();
     db.transact(&[record, index::pending(db, &soul.slug, now).unwrap()]).await.unwrap();
@@ -117,7 +117,7 @@ fn slugs(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_best_match_comes_first_and_says_why() {
+fn the_best_match_is_first_and_says_why() {
     run(async {
         let stack = stack().await;
         let (db, client) = (&stack.app.db, Client::new(&stack.base_url));
@@ -135,7 +135,7 @@ fn the_best_match_comes_first_and_says_why() {
             publish(db, &soul).await;
         }
         for (query, expected) in [
-            // Exact before prefix, however much better the other is; then all words, wherever; then some.
+            // Exact matches come before prefix matches, whatever the rank; then all words anywhere; then some words.
             ("atlas research", "atlas-research atlas-research-pro market-atlas night-writer"),
             ("ATLAS-research", "atlas-research atlas-research-pro market-atlas night-writer"),
             ("atlas", "atlas-research-pro atlas-research market-atlas"),
@@ -194,7 +194,7 @@ fn the_best_match_comes_first_and_says_why() {
 }
 
 #[test]
-fn the_list_is_by_jobs_in_pages_that_miss_nobody() {
+fn paging_the_list_by_jobs_misses_no_soul() {
     run(async {
         let stack = stack().await;
         let (db, client) = (&stack.app.db, Client::new(&stack.base_url));
@@ -203,7 +203,7 @@ fn the_list_is_by_jobs_in_pages_that_miss_nobody() {
         assert_eq!(empty, json!({"souls": [], "pagination": pagination}));
         let count = 30;
         for number in 0..count {
-            // Pairs of the same number of jobs.
+            // Pairs with the same number of jobs.
             let soul = made(&format!("Soul {number}"), "Works.", number / 2, 0, 0);
             publish(db, &soul).await;
             if number % 3 == 0 {
@@ -241,7 +241,7 @@ fn the_list_is_by_jobs_in_pages_that_miss_nobody() {
 }
 
 #[test]
-fn a_change_is_found_at_once_and_what_was_is_not() {
+fn search_finds_changes_at_once_and_old_words_no_more() {
     run(async {
         let stack = stack().await;
         let db = &stack.app.db;
@@ -256,12 +256,12 @@ fn a_change_is_found_at_once_and_what_was_is_not() {
         assert_eq!(found(db, "lazy").await, [""; 0], "the old bio");
         assert_eq!(found(db, "quick").await, ["quick-fox"], "the slug stays");
         assert_eq!(rows(db, "WORD#lazy").await, 0);
-        // Jobs are counted by attribute; the places of its categories follow.
+        // Jobs are counted in an attribute. The rows of its categories follow.
         soul.jobs = 900;
         publish(db, &soul).await;
         let page = listing::page(db, &Cursor::start(Some(Category::Data)), 0, 1).await.unwrap();
         assert_eq!(page.souls[0].jobs, 900);
-        // Suspended: neither listed nor found, and not counted; lifted: as before.
+        // Suspended: not listed, not found, not counted. Active again: as before.
         for (status, there) in [(SoulStatus::Suspended, 0), (SoulStatus::Active, 1)] {
             soul.status = status;
             publish(db, &soul).await;
@@ -283,9 +283,9 @@ async fn rows(db: &Db, partition: &str) -> usize {
     db.query::<BTreeMap<String, IgnoredAny>>(query).await.unwrap().len()
 }
 
-/// Killed at each of its requests, before or after it arrived, an update is finished by the scheduler.
+/// An update is killed at each of its requests, before or after the request arrives. The scheduler finishes it.
 #[test]
-fn what_a_dead_update_left_is_finished() {
+fn the_scheduler_finishes_interrupted_updates() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let stack = stack_with(|options| options.with("AWS_ENDPOINT_URL", &database)).await;
@@ -317,7 +317,7 @@ fn what_a_dead_update_left_is_finished() {
 }
 
 #[test]
-fn of_two_changes_at_once_the_last_one_stays() {
+fn the_last_of_two_concurrent_changes_stays() {
     run(async {
         let stack = stack().await;
         let db = &stack.app.db;
@@ -348,7 +348,7 @@ fn of_two_changes_at_once_the_last_one_stays() {
 }
 
 #[test]
-fn searches_are_limited_and_say_so_in_the_marketplaces_words() {
+fn search_rate_limit_errors_have_the_marketplaces_form() {
     run(async {
         let stack = stack_with(|options| options.with("RATE_LIMIT_SCALE", "0.03")).await;
         let client = Client::new(&stack.base_url);
@@ -362,9 +362,9 @@ fn searches_are_limited_and_say_so_in_the_marketplaces_words() {
     });
 }
 
-/// Items, not time: twice as many souls are not twice the work, and no query passes the bound.
+/// Counts items, not time: twice as many souls do not double the reads, and no query exceeds the bound.
 #[test]
-fn a_search_reads_no_more_of_more_souls() {
+fn search_reads_do_not_grow_with_the_number_of_souls() {
     let cost = |souls: usize| {
         let database = dynoxide::Database::memory().unwrap();
         crowd::fill(&database, souls, 7, |_| {}).unwrap();
@@ -391,7 +391,7 @@ fn a_search_reads_no_more_of_more_souls() {
 }
 
 #[test]
-fn a_batch_comes_in_the_order_it_was_asked_for() {
+fn batch_get_keeps_the_order_of_its_keys() {
     run(async {
         let stack = stack().await;
         let db = &stack.app.db;

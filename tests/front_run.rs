@@ -15,7 +15,7 @@ use tools_web::web_read;
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack};
 
-/// Puts an authorization on chain as anybody may.
+/// Broadcasts an authorization, as anybody may.
 pub async fn broadcast(chain: &DevChain, authorization: &Authorization) {
     let mut arguments: Vec<Argument<'_>> = [
         authorization.from.word(),
@@ -36,7 +36,7 @@ pub async fn broadcast(chain: &DevChain, authorization: &Authorization) {
 }
 
 #[test]
-fn what_a_stranger_broadcast_is_served_once() {
+fn a_payment_broadcast_by_a_stranger_is_served_once() {
     run(async {
         let stack = stack().await;
         let chain = stack.chain.clone().unwrap();
@@ -62,7 +62,7 @@ fn what_a_stranger_broadcast_is_served_once() {
             assert_eq!(answer.status, status);
             assert_eq!(answer.base64_header("payment-response")["success"], true);
             assert_eq!(u64::try_from(payer.balance(&stack).await).unwrap(), 1_000_000 - price);
-            // Once: with another body it is a conflict, and not a second purchase.
+            // Only once: with another body it is a conflict, not a second purchase.
             let other = if path == VIN_PATH {
                 json!({"vin": VIN, "model_year": 2003})
             } else {
@@ -74,16 +74,16 @@ fn what_a_stranger_broadcast_is_served_once() {
     });
 }
 
-/// The stranger is faster than our own broadcast: between the check and the settlement.
+/// The stranger broadcasts after our check and before our own broadcast.
 #[test]
-fn a_broadcast_in_between_is_found_as_well() {
+fn a_broadcast_between_check_and_settlement_is_found() {
     run(async {
         let chain = crate::support::chain().await;
         let proxy = crate::support::proxy::Proxy::start(chain.rpc_url(), crate::support::proxy::Life::immortal()).await;
         let stack = crate::support::stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
         let payer = Payer::new(&stack).await;
         let authorization = payer.authorize(5_000);
-        // At the first sight of our transaction, a stranger's is mined.
+        // When our transaction is sent, the stranger's is mined first.
         let stranger = (chain.clone(), authorization.clone());
         let mut armed = true;
         proxy.inject(move |method| {
@@ -108,7 +108,8 @@ fn a_broadcast_in_between_is_found_as_well() {
 
 static STRANGER: std::sync::Mutex<Option<(Arc<DevChain>, Authorization)>> = std::sync::Mutex::new(None);
 
-/// A page read that a stranger's broadcast meets, and whose source is then down; the next ones work.
+/// A page read during which a stranger broadcasts the payment, and which then fails because its source is down. Later
+/// reads succeed.
 fn interrupted(_: Arc<Toolbox>, _: Task) -> Running {
     Box::pin(async {
         let stranger = STRANGER.lock().unwrap().take();
@@ -123,10 +124,10 @@ fn interrupted(_: Arc<Toolbox>, _: Task) -> Running {
 
 static INTERRUPTED: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: interrupted }];
 
-/// The work did not wait for its money and failed, so nothing was asked of the chain and the call came to nothing: but
-/// the money is here. The payment is its payer's again, and buys.
+/// The work ran before settlement and failed, so the payment was never sent and the purchase is void. But the money has
+/// arrived: the payment can be used again, and buys.
 #[test]
-fn money_that_came_while_unpaid_work_failed_buys_when_it_is_shown_again() {
+fn a_payment_that_arrived_during_failed_work_still_buys() {
     run(async {
         let chain = crate::support::chain().await;
         let change = |options: Options| {
@@ -153,12 +154,13 @@ fn money_that_came_while_unpaid_work_failed_buys_when_it_is_shown_again() {
 }
 
 #[test]
-fn another_transfer_of_the_same_payer_is_no_payment() {
+fn another_transfer_of_the_same_payer_does_not_pay() {
     run(async {
         let stack = stack().await;
         let chain = stack.chain.clone().unwrap();
         let payer = Payer::new(&stack).await;
-        // The nonce was used for a transfer to somebody else, in the same block as an equal payment to us by another nonce.
+        // The nonce was used for a transfer to somebody else, in the same block as an equal payment to us with another
+        // nonce.
         let elsewhere = payer.authorize_with(5_000, |payment| payment.to = evm::Address::from_bytes([5; 20]));
         let ours = payer.authorize(5_000);
         broadcast(&chain, &elsewhere).await;
@@ -171,7 +173,7 @@ fn another_transfer_of_the_same_payer_is_no_payment() {
 }
 
 #[test]
-fn an_old_transfer_is_honoured_for_an_hour_and_not_for_ever() {
+fn a_transfer_is_honoured_for_one_hour() {
     run(async {
         let chain = crate::support::chain().await;
         let now = base::clock::Clock::system().now();

@@ -1,4 +1,4 @@
-//! What lies between a client and a function: the gateway's form of requests and answers, its limits, and Lambda's.
+//! The layer between a client and a function: the gateway's form of requests and answers, its limits, and Lambda's.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use tools_web::web_read;
 use crate::souls_market::{Shop, buy};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, run, stack, stack_with};
 
-/// A function that says what it was asked.
+/// A function that returns the request it got.
 fn echo() -> Router {
     let said = async |RawQuery(query): RawQuery, headers: HeaderMap, path: Option<Path<String>>, body: String| {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), json!(value.to_str().unwrap())));
@@ -43,9 +43,9 @@ fn ask(method: &str, path: &str) -> http::request::Builder {
     http::Request::builder().method(method).uri(path)
 }
 
-/// No API has such a name, and the name becomes a part of the function's URL.
+/// No API has such a host name, and the host becomes part of the function's URL.
 #[test]
-fn a_host_that_is_none_is_a_bad_request() {
+fn an_invalid_host_is_a_bad_request() {
     run(async {
         for host in ["\"", "<", "a b", "x:99999", "x:abc", "[::1", "{}", "|", "%00"] {
             let request = ask("GET", "/f/a").header("Host", host).body(Body::empty()).unwrap();
@@ -78,7 +78,7 @@ fn a_request_reaches_its_function_as_it_was_sent() {
             (header("cookie"), header("x-forwarded-for")),
             ("a=1; b=2".to_owned(), "198.51.100.1, 127.0.0.1".to_owned())
         );
-        // Escaped characters do not end the path, except at a question mark, as on AWS.
+        // Escaped characters do not end the path, except a question mark, as on AWS.
         for (sent, seen) in [("/f/a%3Fb", "a"), ("/f/%2541", "%41"), ("/f/x%20", "x "), ("/f/%2e%2E%2e", "...")] {
             let (_, _, body) = through(echo(), ask("GET", sent).body(Body::empty()).unwrap()).await;
             assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["path"], seen, "{sent}");
@@ -87,7 +87,7 @@ fn a_request_reaches_its_function_as_it_was_sent() {
 }
 
 #[test]
-fn an_answer_reaches_its_client_byte_by_byte() {
+fn an_answer_reaches_its_client_unchanged() {
     run(async {
         let latin = b"t\xe4glich \xff\xfe".to_vec();
         let marked = b"\xef\xbb\xbfwith a byte order mark".to_vec();
@@ -120,7 +120,7 @@ fn an_answer_reaches_its_client_byte_by_byte() {
 }
 
 #[test]
-fn the_gateways_limits_are_those_of_aws() {
+fn the_gateway_has_the_limits_of_aws() {
     run(async {
         let function = || {
             Router::new().route(
@@ -133,7 +133,7 @@ fn the_gateways_limits_are_those_of_aws() {
         };
         for (kind, bytes, status) in [
             ("application/wasm", MAX_BODY_BYTES + 1, 413),
-            // Base64 makes four of three.
+            // Base64 makes four bytes of three.
             ("application/wasm", 4 * 1024 * 1024, 200),
             ("application/wasm", MAX_PAYLOAD_BYTES * 3 / 4, 413),
             ("text/plain", MAX_PAYLOAD_BYTES - 16 * 1024, 200),
@@ -154,7 +154,7 @@ fn the_gateways_limits_are_those_of_aws() {
         let panics = Router::new().route("/f", get(async || -> Response { panic!("on purpose") }));
         assert_eq!(through(panics, ask("GET", "/f").body(Body::empty()).unwrap()).await.0, 500);
     });
-    // With a clock that runs ahead as soon as everybody waits.
+    // With a clock that skips all waiting time.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     for (seconds, status) in [(28, 200), (30, 500)] {
         let slow = Router::new().route("/f", get(async move || tokio::time::sleep(Duration::from_secs(seconds)).await));
@@ -163,14 +163,14 @@ fn the_gateways_limits_are_those_of_aws() {
     }
 }
 
-/// Whatever Lambda would not return becomes an answer that it does, in our own words.
+/// An answer that Lambda would refuse to return becomes an error answer of ours.
 #[test]
-fn no_answer_is_too_large_to_be_returned() {
+fn an_answer_too_large_for_lambda_becomes_an_error() {
     run(async {
         for (text, bytes, status) in [
             ("x", MAX_PAYLOAD_BYTES - 1024, 200),
             ("x", MAX_PAYLOAD_BYTES, 503),
-            // Base64 takes a third, JSON would take twice as much, or six times.
+            // Base64 adds a third; JSON escaping would need two or six times the size.
             ("\"", 4 * 1024 * 1024, 200),
             ("\u{1}", 4 * 1024 * 1024, 200),
             ("\u{1}", 5 * 1024 * 1024, 503),
@@ -184,9 +184,9 @@ fn no_answer_is_too_large_to_be_returned() {
     });
 }
 
-/// The worst result that a job takes is one that its answers can carry, by HTTP and over MCP; what they could not is refused.
+/// The largest accepted result fits into every answer that returns it, by HTTP and over MCP. A larger one is refused.
 #[test]
-fn results_are_bounded_as_they_are_sent() {
+fn results_are_bounded_by_their_encoded_size() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "large-results").await;
@@ -199,7 +199,7 @@ fn results_are_bounded_as_they_are_sent() {
             let job = buy(&shop, &payer, "x").await;
             assert_eq!(shop.claim(&job).await.status, 200);
             let result = text.repeat(bytes / text.len());
-            // As clients write it that escape everything but ASCII.
+            // As sent by clients that escape everything except ASCII.
             let body = json!({"result": result}).to_string().replace('é', "\\u00e9");
             let done = shop.raw("POST", &format!("/jobs/{job}/complete"), "application/json", body.into()).await;
             assert_eq!(done.status, status, "{bytes} of {text:?}: {:.300}", done.text);
@@ -243,7 +243,7 @@ static HUGE: [&Runner; 1] = [&Runner {
 }];
 
 #[test]
-fn a_result_that_no_answer_could_carry_is_paid_back() {
+fn a_result_too_large_to_return_is_paid_back() {
     run(async {
         let stack = stack_with(|options| Options { runners: Some(&HUGE), ..options }).await;
         let payer = Payer::new(&stack).await;
@@ -259,9 +259,9 @@ fn a_result_that_no_answer_could_carry_is_paid_back() {
     });
 }
 
-/// The longest pages there are, of what takes most bytes once it is written as JSON, and that as a text of JSON.
+/// The longest possible pages, of characters that need the most bytes in JSON, and in JSON inside JSON.
 #[test]
-fn pages_are_bounded_as_they_are_sent() {
+fn pages_are_bounded_by_their_encoded_size() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -286,7 +286,7 @@ fn pages_are_bounded_as_they_are_sent() {
         assert!(page.text.len() <= 256 * 1024, "{} bytes", page.text.len());
 
         let shop = Shop::open(&stack, "large-services").await;
-        // A schema, and test cases, that are almost nothing but quotes.
+        // A schema and test cases that consist almost only of quotes.
         let schema = json!({"type": "object", "description": "\"".repeat(7_900)});
         let case = json!({"name": "n", "input": {"a": "\"".repeat(1_300)}, "checks": [{"path": "/x", "exists": true}]});
         for number in 1..50 {
@@ -304,9 +304,9 @@ fn pages_are_bounded_as_they_are_sent() {
     });
 }
 
-/// A body arrives as it was sent or is refused: the gateway reads bodies whose content type is text as UTF-8.
+/// A body arrives unchanged or is refused: the gateway reads bodies with a text content type as UTF-8.
 #[test]
-fn a_text_that_is_not_utf8_is_refused_as_text() {
+fn a_text_body_that_is_not_utf8_is_refused() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "latin").await;
@@ -330,9 +330,9 @@ fn a_text_that_is_not_utf8_is_refused_as_text() {
     });
 }
 
-/// The gateway hands a `%` over as `%25`, or as it is: whichever it does, the function reads the path that was sent.
+/// The gateway may pass a `%` on as `%25` or unchanged. In both cases the function reads the path that was sent.
 #[test]
-fn a_percent_sign_is_read_however_the_gateway_hands_it_over() {
+fn percent_signs_in_paths_are_read_in_both_encodings() {
     run(async {
         for (sent, kept, decoded) in
             [("100%", "/f/100%25", "/f/100%"), ("%41", "/f/%2541", "/f/%41"), ("a%2f", "/f/a%252f", "/f/a%2f")]

@@ -1,4 +1,4 @@
-//! A minute without work costs next to nothing, and nothing is overlooked for it.
+//! A minute without work costs next to nothing, and no work is overlooked because of that.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::support::run;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// A database, the scheduler, which reaches it through a proxy, and a writer, which does not.
+/// A database; the scheduler, which uses it through a proxy; and a writer, which does not.
 struct Stage {
     proxy: Proxy,
     scheduler: Db,
-    /// Each process knows only what it announced itself.
+    /// Each process knows only its own announcements.
     writer: Db,
     clock: Clock,
     queue: LocalQueue,
-    /// Nobody settles anything here: it is never asked.
+    /// Required by the sweep, but never used: nothing is settled here.
     chain: Chain,
 }
 
@@ -56,7 +56,7 @@ impl Stage {
         Stage { proxy, scheduler, writer, clock, queue: LocalQueue::default(), chain }
     }
 
-    /// A run of the scheduler: the requests it made.
+    /// Runs the scheduler once and returns its requests.
     async fn sweep(&self) -> Vec<String> {
         self.proxy.take_seen();
         let queue = &self.queue;
@@ -65,7 +65,7 @@ impl Stage {
         self.proxy.take_seen().into_iter().map(|seen| seen.operation).collect()
     }
 
-    /// What a writer does that dies right after it: a mark is left that the scheduler takes away within two minutes.
+    /// A writer that dies right after a write: it leaves a mark, which the scheduler removes within two minutes.
     async fn leave_a_mark(writer: &Db, clock: &Clock) {
         let slug = "nobody".parse().expect("a slug");
         let mark = index::pending(writer, &slug, clock.now()).expect("a write");
@@ -78,20 +78,20 @@ impl Stage {
 }
 
 #[test]
-fn a_minute_without_work_is_two_requests() {
+fn an_idle_minute_makes_two_requests() {
     run(async {
         let stage = Stage::open().await;
         assert!(stage.sweep().await.len() > 30, "nobody knows that there is nothing");
         for minute in 1..10 {
             stage.clock.advance(MINUTE);
-            // Every fifth, the worker is asked what cannot be done, and that is noted.
+            // Every fifth minute the worker checks which tools are unavailable and stores the result.
             let noted: &[&str] = if minute == 5 { &["UpdateItem"] } else { &[] };
             assert_eq!(stage.sweep().await, [&["GetItem"], noted, &["PutItem"]].concat(), "{minute}");
         }
         stage.clock.advance(MINUTE);
         assert!(stage.sweep().await.len() > 30, "now and then it looks all the same");
 
-        // Only what may hold something is looked at, until it is known to be empty again.
+        // Only lists that may hold something are read, until they are known to be empty again.
         Stage::leave_a_mark(&stage.writer, &stage.clock).await;
         stage.clock.advance(MINUTE);
         let seen = stage.sweep().await;
@@ -105,7 +105,7 @@ fn a_minute_without_work_is_two_requests() {
 }
 
 #[test]
-fn a_list_is_swept_where_nobody_can_say_whether_it_is_empty() {
+fn a_list_of_unknown_state_is_swept() {
     run(async {
         let stage = Stage::open().await;
         stage.sweep().await;
@@ -121,10 +121,10 @@ fn a_list_is_swept_where_nobody_can_say_whether_it_is_empty() {
     });
 }
 
-/// Somebody puts something into a list between any two requests of a run that finds it empty, that knows it to be empty, or
-/// that comes right after the writer's last announcement ran out: it is found within the two minutes that are promised.
+/// An item is added between any two requests of a run that finds the list empty, that knows it to be empty, or that
+/// comes right after the writer's announcement expired. It is found within the promised two minutes.
 #[test]
-fn what_is_put_in_while_the_scheduler_looks_is_found() {
+fn work_added_during_a_sweep_is_found() {
     #[derive(Clone, Copy, Debug)]
     enum Before {
         Unknown,

@@ -1,5 +1,5 @@
-//! What the owner sees of the money: receipts, value and returns, the audit, an export that can be checked without us,
-//! and one charge explained. All of it about calls that were really paid.
+//! The owner's view of spending: receipts, value and returns, the audit, an export that can be verified offline, and
+//! the explanation of a charge. All calls here were really paid.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -26,7 +26,7 @@ impl Payer {
         self.client.send(method, path, &headers, body.to_string()).await.expect("an answer")
     }
 
-    /// Buys a vehicle lookup and returns its receipt's and its request's ids.
+    /// Buys a vehicle lookup. Returns the ids of its receipt and its request.
     async fn buy_lookup(&self, more: Value) -> (String, String) {
         let mut body = json!({"vin": VIN});
         platform::http::error::merge(&mut body, more);
@@ -37,14 +37,14 @@ impl Payer {
         (id("receipt_id"), id("request_id"))
     }
 
-    /// Buys a read of a host that is not there, and waits until it was paid back.
+    /// Buys a read of an unknown host, and waits until it was paid back.
     async fn buy_failing_read(&self) -> Value {
         let accepted = self.buy(READ_PATH, &json!({"url": "http://no-such-host.invalid/", "memo": "try"})).await;
         self.finished(accepted.json()["request_id"].as_str().expect("an id")).await
     }
 }
 
-/// A secret of the payer's own access token.
+/// The secret of a new access token of the payer.
 async fn token_of(stack: &Stack, payer: &Payer) -> String {
     let prefix = &stack.config.token_prefixes[0];
     let now = Clock::system().now();
@@ -53,7 +53,7 @@ async fn token_of(stack: &Stack, payer: &Payer) -> String {
 }
 
 #[test]
-fn receipts_are_listed_and_filtered_for_their_agent() {
+fn receipts_are_listed_and_filtered_per_agent() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -129,7 +129,7 @@ fn receipts_are_listed_and_filtered_for_their_agent() {
 }
 
 #[test]
-fn value_counts_once_its_owner_confirmed_it() {
+fn value_counts_after_its_owner_confirms_it() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -139,7 +139,7 @@ fn value_counts_once_its_owner_confirmed_it() {
         let rocs = || async { payer.get("/v1/analytics/rocs?period=1").await.json() };
         assert_eq!(rocs().await["rocs"], json!(0.0), "what was only attached does not count");
 
-        // By the request's id, too; and again, which changes nothing.
+        // The request's id works as well, and a repetition changes nothing.
         for target in [path.clone(), path.replace(&receipt, &request)] {
             let tag = json!({"type": "revenue", "amount": 0.02, "label": "deal"});
             let answer = payer.send_json("PATCH", &target, "write", &tag).await;
@@ -161,7 +161,7 @@ fn value_counts_once_its_owner_confirmed_it() {
         assert_eq!((&sums["rocs"], &sums["rocs_percent"]), (&json!(4.0), &json!(400.0)), "{sums}");
         assert_eq!((&sums["total_spend"], &sums["total_value"]), (&json!("0.005000"), &json!("0.020000")));
 
-        // The same again stays confirmed; a token that raises it makes it pending.
+        // The same value again stays confirmed. A token that raises it makes it pending.
         let patch = |amount: f64| {
             let (headers, path) =
                 ([("authorization", bearer.clone()), ("content-type", "application/json".to_owned())], path.clone());
@@ -176,7 +176,7 @@ fn value_counts_once_its_owner_confirmed_it() {
         assert_eq!(patch(1_000_000.0).await, "pending");
         assert_eq!(rocs().await["total_value"], "0.000000");
 
-        // An outcome of the goal: upserted, confirmed, counted.
+        // An outcome of the goal is replaced, confirmed and counted.
         let outcome = |amount: f64| json!({"goal_id": "g1", "type": "savings", "amount": amount});
         let reported = payer.send_json("POST", "/v1/analytics/outcomes", "write", &outcome(0.5)).await.json();
         let replaced = payer.send_json("POST", "/v1/analytics/outcomes", "write", &outcome(0.25)).await.json();
@@ -194,7 +194,7 @@ fn value_counts_once_its_owner_confirmed_it() {
         assert_eq!(goal["outcomes"][0]["amount"], json!(0.25));
         assert_eq!(payer.get("/v1/analytics/rocs/by-goal?goal_id=g2").await.json()["goals"], json!([]));
 
-        // Another agent's receipt, and what is no value.
+        // Another agent's receipt, and invalid values.
         let stranger = Payer::with(&stack, 0).await;
         let good = json!({"type": "revenue", "amount": 1});
         for id in [receipt.as_str(), request.as_str(), "rcpt_x"] {
@@ -226,7 +226,7 @@ fn value_counts_once_its_owner_confirmed_it() {
 }
 
 #[test]
-fn spend_is_what_settled_and_was_not_paid_back() {
+fn spend_excludes_what_was_paid_back() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -244,9 +244,9 @@ fn spend_is_what_settled_and_was_not_paid_back() {
     });
 }
 
-/// Credits are bought, which is no spend, and spent by a token, which is.
+/// A top-up is not spend; a token's paid call is.
 #[test]
-fn what_a_token_spends_is_told_as_what_it_is() {
+fn top_ups_are_not_spend_and_token_calls_are() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -284,9 +284,9 @@ fn what_a_token_spends_is_told_as_what_it_is() {
     });
 }
 
-/// Pages of two while receipts are added: every receipt once, in order.
+/// Pages of two while receipts are added: every receipt appears once, in order.
 #[test]
-fn the_audit_is_stable_while_rows_are_added() {
+fn audit_pages_are_stable_while_receipts_are_added() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -328,9 +328,9 @@ fn the_audit_is_stable_while_rows_are_added() {
     });
 }
 
-/// An export in pages, put together and checked with nothing but the published keys; then tampered with.
+/// An export is joined from pages and verified with only the published keys, then tampered with.
 #[test]
-fn an_export_is_checked_offline() {
+fn an_export_can_be_verified_offline() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -370,7 +370,7 @@ fn an_export_is_checked_offline() {
             for part in ["3 receipts", &bought[0], bought.last().unwrap(), &last_hash] {
                 assert!(said.contains(part), "{part} in {said}");
             }
-            // A header alone, and nothing at all, prove nothing.
+            // A header alone, or an empty file, proves nothing.
             for empty in [text.split_inclusive('\n').next().unwrap(), ""] {
                 if format == "csv" || empty.is_empty() {
                     let file = TestFile::of(format, empty);
@@ -378,7 +378,7 @@ fn an_export_is_checked_offline() {
                 }
             }
 
-            // One digit of an amount.
+            // One digit of an amount is changed.
             let changed = text.replacen("0.002000", "0.001000", 1);
             let wrong = verify::export(&changed, &keys).unwrap_err();
             assert!(wrong.what.contains("digest"), "{wrong}");
@@ -387,7 +387,7 @@ fn an_export_is_checked_offline() {
             let (code, said) = verifier(&file.0, &keys_file.0.display().to_string()).await;
             assert_eq!((code, said.trim()), (Some(1), wrong.to_string().as_str()));
 
-            // The row of the failed read, removed: the last one no longer follows.
+            // The row of the failed read is removed, so the last row no longer follows the one before it.
             let kept: Vec<&str> = text.split_inclusive('\n').filter(|line| !line.contains("web_read")).collect();
             let wrong = verify::export(&kept.concat(), &keys).unwrap_err();
             assert_eq!(wrong.receipt_id.as_ref(), bought.last(), "{wrong}");
@@ -414,7 +414,7 @@ fn an_export_is_checked_offline() {
 }
 
 #[test]
-fn a_charge_is_explained_whole() {
+fn a_charge_is_explained_completely() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -454,7 +454,7 @@ fn a_charge_is_explained_whole() {
     });
 }
 
-/// A receipt that was not paid for.
+/// A receipt that was never paid for.
 fn made(payer: &Payer, number: u32, created_at: Timestamp, metadata: Option<String>) -> Receipt {
     let job_id = RequestId::bought_with("test", &[&number.to_be_bytes()]);
     Receipt {
@@ -483,9 +483,9 @@ fn made(payer: &Payer, number: u32, created_at: Timestamp, metadata: Option<Stri
     }
 }
 
-/// A page of receipts ends before it is long, and the next one begins behind it.
+/// A page of receipts ends at a size limit, and the next page continues after it.
 #[test]
-fn pages_of_long_receipts_have_a_bound() {
+fn receipt_pages_are_bounded_in_size() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -515,9 +515,10 @@ fn pages_of_long_receipts_have_a_bound() {
     });
 }
 
-/// More receipts than one request reads: the bound is said, and a period reads only its own.
+/// There are more receipts than one request reads. The answer says that it is truncated, and a shorter period reads
+/// only its own receipts.
 #[test]
-fn the_bound_of_a_request_is_said() {
+fn analytics_report_when_receipts_were_left_out() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -546,7 +547,7 @@ fn the_bound_of_a_request_is_said() {
         assert_eq!((&rare["count"], &rare["truncated"]), (&json!(0), &json!(true)));
         assert_eq!(get("receipts?category=data&limit=1").await["has_more"], true);
 
-        // The audit has no bound but its pages'.
+        // The audit is limited only per page.
         let (mut seen, mut path) = (Vec::new(), "/v1/audit/receipts?limit=500".to_owned());
         loop {
             let page = payer.get(&path).await.json();
@@ -566,7 +567,7 @@ fn ids(page: &Value) -> Vec<String> {
     receipts.iter().map(|receipt| receipt["receipt_id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A file that goes with the test.
+/// A temporary file, deleted with the test.
 struct TestFile(PathBuf);
 
 impl TestFile {
@@ -584,7 +585,7 @@ impl Drop for TestFile {
     }
 }
 
-/// The program a newcomer runs: its exit code and what it says.
+/// Runs the `verify-receipts` program. Returns its exit code and its output.
 async fn verifier(export: &std::path::Path, keys: &str) -> (Option<i32>, String) {
     let program = crate::kill::program("verify-receipts");
     let (export, keys) = (export.to_owned(), keys.to_owned());

@@ -1,5 +1,4 @@
-//! `kill -9` of the real runner, in the middle of paid calls: after a restart every payment finishes or is paid back,
-//! once.
+//! `kill -9` of the real runner during paid calls: after a restart every payment completes or is paid back, once.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use crate::support::payer::{bare, header};
 use crate::support::{Client, READ_PATH, VIN, VIN_PATH, eventually, root, run};
 
-/// A runner in a folder of its own.
+/// A runner in its own folder.
 struct Runner {
     process: Child,
     stack: Value,
@@ -56,7 +55,7 @@ impl Runner {
         self.stack.pointer(pointer).and_then(Value::as_str).expect(pointer).to_owned()
     }
 
-    /// SIGKILL: nothing of it gets to say goodbye.
+    /// SIGKILL: no cleanup runs.
     fn kill(mut self) {
         self.process.kill().expect("a kill");
         self.process.wait().expect("a dead process");
@@ -98,7 +97,7 @@ fn a_killed_runner_loses_nothing() {
         let before = balance(&runner, &key).await;
         let mut all: Vec<Bought> = Vec::new();
         for round in 0..5u64 {
-            // Killed earlier or later in the midst of a dozen calls.
+            // Killed at different moments during a dozen calls.
             let calls: Vec<Bought> = (0..12).map(|index| bought(&runner, &key, index)).collect();
             let client = Client::new(&runner.text("/base_url"));
             for call in &calls {
@@ -111,7 +110,7 @@ fn a_killed_runner_loses_nothing() {
             runner = Runner::start(&folder, &anvil);
         }
         let client = Client::new(&runner.text("/base_url"));
-        // First by themselves, then asked for again: in the end each was bought once.
+        // First left alone, then with each request sent again: in the end each was bought once.
         for repeat in [false, true] {
             for call in &all {
                 if repeat {
@@ -131,7 +130,7 @@ fn a_killed_runner_loses_nothing() {
 fn bought(runner: &Runner, key: &PrivateKey, index: u64) -> Bought {
     let (path, body, price) = match index % 2 {
         0 => (VIN_PATH, json!({"vin": VIN}), 5_000),
-        // A page that is there in every life of the runner, wherever its demo site is this time.
+        // An address that is the same for every start of the runner; the demo site's address changes.
         _ => (READ_PATH, json!({"url": "http://no-such-host.invalid/"}), 2_000),
     };
     let token = Token::new(84532, runner.text("/chain/token").parse().expect("an address"), "USDC", "2");
@@ -169,9 +168,10 @@ async fn at_rest(client: &Client, authorization: &Authorization, claimed: bool) 
     .await;
 }
 
-/// A state that nobody can migrate: the runner says who wrote it and how to begin anew, and touches nothing.
+/// A state that cannot be migrated: the runner names the build that wrote it and how to start anew, and changes
+/// nothing.
 #[test]
-fn the_state_of_another_build_stops_the_start() {
+fn a_state_of_another_build_stops_the_start() {
     run(async {
         let folder = std::env::temp_dir().join(format!("agora-old-{}", hex0x(&digest::random::<6>())));
         let state = folder.join(".local");
@@ -187,7 +187,7 @@ fn the_state_of_another_build_stops_the_start() {
         }
         assert_eq!(std::fs::read_to_string(state.join("version.json")).expect("the file"), written);
 
-        // A build from before versions were kept: its tables say whether it is ours.
+        // A state from before versions were stored: its tables show whether it is ours.
         std::fs::remove_file(state.join("version.json")).expect("no version");
         let stack = crate::support::stack().await;
         let start = || {
@@ -210,7 +210,7 @@ fn the_state_of_another_build_stops_the_start() {
     });
 }
 
-/// The jobs table as no build has it.
+/// Recreates the jobs table without indexes, so that it matches no build.
 async fn make_anew_without_indexes(db: &platform::store::Db) {
     use aws_sdk_dynamodb::types::{AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType};
     let (client, name) = (db.client(), &db.tables.jobs);

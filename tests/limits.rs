@@ -1,4 +1,4 @@
-//! Rate limits: exact at once and over several processes, by whom, and for how long; and the emergency stop.
+//! Rate limits: exact under concurrency and across processes, per subject and window; and the emergency stop.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::support::{Answer, Payer, VIN, VIN_PATH, root, run, stack_with};
 
 const ME: &str = "/v1/agents/me";
 
-/// A stack with the published limits and a clock that stands at the beginning of a minute.
+/// A stack with the published limits, whose clock stands at the beginning of a minute.
 async fn limited() -> Stack {
     let now = Clock::system().now().secs();
     let clock = Clock::pinned(Timestamp::from_secs(now - now % 60));
@@ -41,7 +41,7 @@ fn left(answer: &Answer) -> &str {
 }
 
 #[test]
-fn of_200_reads_at_once_over_two_processes_120_get_through() {
+fn concurrent_reads_over_two_processes_stop_at_120() {
     run(async {
         let (one, payer) = {
             let stack = limited().await;
@@ -84,7 +84,7 @@ fn of_200_reads_at_once_over_two_processes_120_get_through() {
 }
 
 #[test]
-fn answers_say_what_is_left_in_both_dialects() {
+fn answers_show_the_remaining_limit_in_both_header_forms() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -112,7 +112,7 @@ fn answers_say_what_is_left_in_both_dialects() {
 }
 
 #[test]
-fn what_proves_nothing_counts_for_nobody() {
+fn invalid_proofs_count_against_no_wallet() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -129,9 +129,9 @@ fn what_proves_nothing_counts_for_nobody() {
     });
 }
 
-/// Minting tokens multiplies nothing; and no token can keep its owner from changing what belongs to it.
+/// More tokens do not mean more requests. And no token can use up the writes that the wallet itself needs.
 #[test]
-fn tokens_count_against_their_wallet_but_for_their_writes() {
+fn token_requests_count_against_the_wallet_except_writes() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -161,10 +161,10 @@ fn tokens_count_against_their_wallet_but_for_their_writes() {
     });
 }
 
-/// Whoever floods the wallet's reads and writes keeps nobody from finding what spends and stopping it; and what lets it spend
-/// again is a write.
+/// With the wallet's reads and writes used up by others, the owner can still find what spends and stop it. Allowing it
+/// to spend again is a write.
 #[test]
-fn spending_is_stopped_when_all_writes_are_used_up() {
+fn spending_can_be_stopped_after_all_writes_are_used() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -204,9 +204,9 @@ fn spending_is_stopped_when_all_writes_are_used_up() {
     });
 }
 
-/// The routes of a job take a bare address for who it says it is: such a request counts for where it came from.
+/// The routes of a job accept a bare wallet address. Such a request counts against its source address, not the wallet.
 #[test]
-fn who_only_names_a_wallet_uses_up_nothing_of_it() {
+fn naming_a_wallet_uses_none_of_its_limit() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -223,9 +223,9 @@ fn who_only_names_a_wallet_uses_up_nothing_of_it() {
     });
 }
 
-/// The answers to paid calls say what is left of their limit, and so do prices told to proven callers.
+/// Answers to paid calls show the remaining limit, and so do quotes for proven callers.
 #[test]
-fn bought_answers_and_proven_prices_are_counted() {
+fn paid_calls_and_proven_quotes_show_their_limit() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -263,7 +263,7 @@ fn bought_answers_and_proven_prices_are_counted() {
 }
 
 #[test]
-fn every_class_has_its_number() {
+fn every_class_has_its_documented_limit() {
     run(async {
         let stack = limited().await;
         let payer = Payer::with(&stack, 0).await;
@@ -284,9 +284,9 @@ fn every_class_has_its_number() {
     });
 }
 
-/// Who holds the connection says where a request came from, and nobody else.
+/// Only the gateway's view of the connection sets the source. Headers of the client do not.
 #[test]
-fn a_source_is_what_the_gateway_saw() {
+fn a_source_is_the_address_the_gateway_saw() {
     run(async {
         let router = routes::finish(Router::new().route("/v1/agents/me", get(async || Subject::source().to_string())));
         let mut event: Value =
@@ -304,7 +304,7 @@ fn a_source_is_what_the_gateway_saw() {
 }
 
 #[test]
-fn the_emergency_stop_takes_hold_within_five_seconds() {
+fn the_emergency_stop_takes_effect_within_five_seconds() {
     run(async {
         let stack = limited().await;
         let app = &stack.app;

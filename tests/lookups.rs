@@ -1,5 +1,5 @@
-//! Lookups as agents buy them: paid and answered at once, kept for the next, paid back where nobody can say; copies of
-//! registers, local businesses and solicitations against contract servers.
+//! Lookups as agents buy them: paid and answered at once, cached, paid back if no source answers; imported copies of
+//! registers; local businesses and solicitations against contract servers.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use crate::support::{Payer, run, stack, stack_with};
 
 type Asked = Arc<Mutex<Vec<(String, HeaderMap, String)>>>;
 
-/// A server that answers by what the path begins with, and remembers what it was asked.
+/// A server that answers by path prefix and records its requests.
 async fn serve(answers: &'static [(&'static str, u16, &'static str)]) -> (String, Asked) {
     #[derive(Clone)]
     struct Told(&'static [(&'static str, u16, &'static str)], Asked);
@@ -60,7 +60,7 @@ const PLACES: &str = r#"{"places":[{"id":"p1","displayName":{"text":"Franklin Ba
 const NOTICES: &str = r#"{"totalRecords":2,"opportunitiesData":[{"noticeId":"n1","title":"Custom software","solicitationNumber":"S-1","fullParentPathName":"GENERAL SERVICES ADMINISTRATION","type":"Sources Sought","naicsCode":"541511","postedDate":"2026-11-10","responseDeadLine":"2099-12-20T17:00:00-05:00","active":"Yes","pointOfContact":[{"fullName":"Pat Doe","email":"pat@gsa.example","phone":"1"}],"placeOfPerformance":{"state":{"code":"DC"}},"uiLink":"https://sam.gov/opp/n1/view","description":"http://169.254.169.254/"},{"noticeId":"n2","title":"Past","active":"No"}]}"#;
 
 #[test]
-fn a_lookup_is_answered_at_once_and_kept_for_the_next() {
+fn a_lookup_is_answered_at_once_and_cached() {
     run(async {
         let (url, asked) = serve(&[("/recalls/", 200, RECALLS)]).await;
         let stack = stack_of(&url).await;
@@ -75,7 +75,7 @@ fn a_lookup_is_answered_at_once_and_kept_for_the_next() {
         assert_eq!(result["recalls"][0]["reported_on"], "2020-12-15");
         assert_eq!(result["source"]["name"], "US National Highway Traffic Safety Administration");
 
-        // Somebody else asks the same, in other words for the same numbers.
+        // Another agent asks the same, with the members in another order and the number written differently.
         let other = Payer::new(&stack).await;
         let body = json!({"model_year": 2019.0, "model": "CR-V", "make": "Honda", "memo": "mine"});
         let second = other.buy("/v1/tools/lookup/vehicle-recalls", &body).await;
@@ -88,7 +88,7 @@ fn a_lookup_is_answered_at_once_and_kept_for_the_next() {
 }
 
 #[test]
-fn a_source_that_does_not_answer_is_paid_back() {
+fn a_lookup_is_paid_back_when_its_source_fails() {
     run(async {
         let (url, _) = serve(&[("/rest/", 500, "{}"), ("/drug/", 404, "{}")]).await;
         let stack = stack_of(&url).await;
@@ -97,10 +97,10 @@ fn a_source_that_does_not_answer_is_paid_back() {
         assert_eq!(down.status, 503, "{}", down.text);
         let body = down.json();
         assert_eq!((&body["error"], &body["credited_usdc"]), (&json!("provider_unavailable"), &json!("0.005000")));
-        // Nothing found is an answer.
+        // "Nothing found" is an answer.
         let none = payer.buy("/v1/tools/lookup/product-drug-label", &json!({"drug_name": "nosuchdrug"})).await;
         assert_eq!((none.status, &none.json()["data"]["result"]["found"]), (200, &json!(false)), "{}", none.text);
-        // What can be seen to be wrong is refused before any price.
+        // Input that is visibly wrong is refused before a price is given.
         let both = json!({"lei": "DPRBOZP0K5RM2YE8UU08", "name": "Lockheed"});
         let refused = payer.client.post("/v1/tools/lookup/company-legal-identifier", &[], &both).await;
         assert_eq!(refused.error(), (400, "invalid_request".to_owned()));
@@ -108,7 +108,7 @@ fn a_source_that_does_not_answer_is_paid_back() {
 }
 
 #[test]
-fn copies_answer_without_anybody_else() {
+fn imported_copies_answer_without_their_source() {
     run(async {
         let (url, _) = serve(&[("/api/v1/lei-records", 500, "{}")]).await;
         let stack = stack_of(&url).await;
@@ -122,7 +122,7 @@ fn copies_answer_without_anybody_else() {
         let result = &found.json()["data"]["result"];
         assert_eq!((&result["total"], &result["as_of"]), (&json!(1), &json!("2026-11-20")));
         assert_eq!(result["matches"][0]["score"], 1.0);
-        // The source is down, and the copy stands in.
+        // The source is down, and the copy is used instead.
         let csv = "LEI,Entity.LegalName\nDPRBOZP0K5RM2YE8UU08,LOCKHEED MARTIN CORPORATION\n";
         let records = import::records("gleif", csv, None).unwrap();
         snapshot::publish(&*stack.app.blobs, "gleif", "2026-11-19", records).await.unwrap();
@@ -135,7 +135,7 @@ fn copies_answer_without_anybody_else() {
 }
 
 #[test]
-fn businesses_and_solicitations_are_found_by_their_providers() {
+fn businesses_and_solicitations_come_from_their_providers() {
     run(async {
         let (url, asked) = serve(&[
             ("/v1/places:searchText", 200, PLACES),
@@ -176,7 +176,7 @@ fn businesses_and_solicitations_are_found_by_their_providers() {
 }
 
 #[test]
-fn what_this_deployment_cannot_do_has_no_price() {
+fn unavailable_lookups_have_no_price() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -210,11 +210,11 @@ fn what_this_deployment_cannot_do_has_no_price() {
                 assert_eq!(told["reason"], "provider_not_configured", "{told}");
                 assert!(told["message"].as_str().unwrap().contains(what), "{told}");
             }
-            // Bad input is bad wherever it is sent.
+            // Invalid input is refused, whether or not the tool is available.
             assert_eq!(payer.client.post(path, &[], &json!({})).await.status, 400, "{path}");
         }
         assert_eq!(payer.balance(&stack).await, 1_000_000);
-        // What needs nobody is done.
+        // Checks that need no provider work.
         let checked = payer
             .buy("/v1/tools/lookup/identifier-check", &json!({"kind": "lei", "value": "DPRBOZP0K5RM2YE8UU08"}))
             .await;
@@ -227,9 +227,9 @@ fn what_this_deployment_cannot_do_has_no_price() {
     });
 }
 
-/// What an agent has to read to find a tool. Printed, because these are the figures to watch as rows are added.
+/// Prints how much an agent has to read to find a tool, to watch the sizes as lookups are added.
 #[test]
-fn lists_of_a_hundred_tools_can_be_paged_and_borne() {
+fn long_tool_lists_are_paged_and_bounded_in_size() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;

@@ -1,4 +1,4 @@
-//! MCP: messages that are none, who may send them, one payment many times at once, what is told to whom.
+//! MCP: invalid messages, authentication, one payment sent many times at once, and who may read a task.
 
 use base::encoding::base64_standard;
 use futures_util::future::join_all;
@@ -34,7 +34,7 @@ async fn ask(
     client.post("/mcp", &all, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await
 }
 
-/// Calls a tool; its result.
+/// Calls a tool and returns its result.
 pub async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, arguments: Value, meta: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
     let answer = ask(client, headers, "tools/call", params, json!({})).await;
@@ -54,7 +54,7 @@ pub async fn tool_names(client: &Client) -> Vec<Vec<String>> {
     names
 }
 
-/// The payment that the terms of an unpaid call ask for, as `_meta` carries it.
+/// The payment for the terms of an unpaid call, as `_meta` carries it.
 fn payment(payer: &Payer, terms: &Value) -> Value {
     let accepted = &terms["accepts"][0];
     let amount = accepted["amount"].as_str().and_then(|amount| amount.parse().ok()).expect("an amount");
@@ -62,7 +62,7 @@ fn payment(payer: &Payer, terms: &Value) -> Value {
 }
 
 #[test]
-fn what_is_no_message_is_refused_in_the_protocols_words() {
+fn invalid_messages_get_protocol_errors() {
     run(async {
         let stack = stack().await;
         let client = Client::new(&stack.base_url);
@@ -139,8 +139,8 @@ fn what_is_no_message_is_refused_in_the_protocols_words() {
     });
 }
 
-/// A method that is there, with parameters that are not its own: -32602 in both eras, never "no such method"; and the answer
-/// says which parameter, under the request's own id.
+/// A known method with invalid parameters: -32602 in both revisions, never "method not found". The error names the
+/// parameter and has the request's id.
 async fn malformed_parameters(client: &Client) {
     let now = json!({"io.modelcontextprotocol/protocolVersion": NOW, "io.modelcontextprotocol/clientCapabilities": {TASKS: {}}});
     for (method, params, says) in [
@@ -188,7 +188,7 @@ async fn malformed_parameters(client: &Client) {
 }
 
 #[test]
-fn one_payment_shown_ten_times_at_once_over_both_ways_runs_the_tool_once() {
+fn one_payment_sent_ten_times_over_http_and_mcp_runs_the_tool_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -219,14 +219,14 @@ fn one_payment_shown_ten_times_at_once_over_both_ways_runs_the_tool_once() {
         assert_eq!(later["structuredContent"]["result"]["make"], "Honda", "{later}");
         assert_eq!(later["_meta"]["x402/payment-response"]["success"], true, "{later}");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
-        // For other arguments the payment is none.
+        // The payment is refused for other arguments.
         let other = call(client, &[], BUY, json!({"vin": VIN, "model_year": 2003}), meta).await;
         assert_eq!(other["structuredContent"]["error"], "payment_already_used", "{other}");
     });
 }
 
 #[test]
-fn a_named_purchase_is_charged_once_over_both_ways() {
+fn an_idempotency_key_is_charged_once_over_http_and_mcp() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -241,7 +241,7 @@ fn a_named_purchase_is_charged_once_over_both_ways() {
             let body = &answer["structuredContent"];
             assert!(body["request_id"] == *id || body["error"] == "request_in_progress", "{answer}");
         }
-        // The same name in `_meta`, and over HTTP, is the same purchase.
+        // The same idempotency key in `_meta` or over HTTP is the same purchase.
         let meta = json!({"idempotency-key": "the-car"});
         assert_eq!(
             call(&payer.client, &identity, BUY, json!({"vin": VIN}), meta.clone()).await["structuredContent"]["request_id"],
@@ -310,7 +310,7 @@ fn errors_say_what_to_do() {
         }
         let rehearsed = call(client, &identity, BUY, json!({"vin": VIN, "dry_run": "true"}), json!({})).await;
         assert_eq!(rehearsed["structuredContent"]["dry_run"], true, "{rehearsed}");
-        // Who asks is only needed where something is somebody's, and then HTTP says so too.
+        // Authentication is required only for private data. HTTP then answers 401 as well.
         for headers in [&[][..], &[("authorization", "Bearer agent_0000")]] {
             let answer = ask(client, headers, "tools/call", json!({"name": "agora_balance"}), json!({})).await;
             assert_eq!(
@@ -321,7 +321,7 @@ fn errors_say_what_to_do() {
             );
             assert!(answer.header("www-authenticate").is_some_and(|scheme| scheme.starts_with("Bearer")));
         }
-        // A wallet's proof is as good, in a header or in `_meta`.
+        // A wallet's proof is accepted too, in a header or in `_meta`.
         let meta = json!({"x-agent-id": payer.address().to_string(), "x-agent-proof": payer.proof("read")});
         let balance = call(client, &[], "agora_balance", json!({}), meta).await;
         assert_eq!(balance["structuredContent"]["credits_balance"], "0.001000", "{balance}");
@@ -329,7 +329,7 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
-fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
+fn long_work_is_a_task_that_only_its_owner_can_read() {
     run(async {
         let stack = stack().await;
         let (payer, stranger) = tokio::join!(Payer::new(&stack), Payer::new(&stack));
@@ -355,7 +355,7 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
             })
             .await
         };
-        // With a token the task is the request, and the token's owner may read it.
+        // With a token, the task id is the request id, and the token's owner can read the task.
         let task = bought(&owner, json!({})).await;
         assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
         let id = task["taskId"].as_str().expect("an id");
@@ -370,7 +370,7 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
         );
         assert_eq!(of_task(&owner, "tasks/cancel", id, &knows).await.1["result"]["resultType"], "complete");
         assert_eq!(of_task(&stranger, "tasks/cancel", id, &knows).await.1["error"]["code"], -32602);
-        // Who paid by x402 alone has nothing to prove with: the task's id has a key in it.
+        // A caller that paid by x402 has no other credentials, so the task id contains a key.
         let terms = bought(&[], json!({})).await["structuredContent"].clone();
         let meta = payment(&payer, &terms);
         let task = bought(&[], meta.clone()).await;
@@ -382,11 +382,11 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
         assert_eq!(of_task(&[], "tasks/get", request, &knows).await.0, 401);
         let forged = format!("{request}.{}", "A".repeat(43));
         assert_eq!(of_task(&[], "tasks/get", &forged, &knows).await.1["error"]["code"], -32602);
-        // The payment without its quote is what the chain shows to everybody, and opens nothing.
+        // The payment without its quote is public on chain, and opens nothing.
         let mut copied = meta.clone();
         copied["x402/payment"]["accepted"]["extra"].as_object_mut().expect("extra").remove("quoteId");
         assert_eq!(bought(&[], copied).await["taskId"], request);
-        // Work that fails is a result too, and an error.
+        // Failed work is returned as a result with `isError`.
         let dead = json!({"name": READ, "arguments": {"url": "http://no-such-host.invalid/"}});
         let task = ask(client, &owner, "tools/call", dead, knows.clone()).await.json()["result"].clone();
         let failed = done(&owner, task["taskId"].as_str().expect("an id")).await;
@@ -394,9 +394,9 @@ fn long_work_is_a_task_for_clients_that_know_tasks_and_its_owners_only() {
     });
 }
 
-/// What a caller attaches is told again inside of other answers, so it is bounded at the door.
+/// The caller's context is nested in other answers later, so its depth is limited on arrival.
 #[test]
-fn a_deep_context_is_refused_and_a_shallower_one_is_told() {
+fn deeply_nested_contexts_are_refused() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -450,7 +450,7 @@ fn souls_sell_over_mcp() {
     });
 }
 
-/// What limits by address count is the caller, not this function.
+/// The limit per address counts the caller's address, not that of this function.
 #[test]
 fn searches_are_limited_by_the_callers_address() {
     run(async {
@@ -465,9 +465,10 @@ fn searches_are_limited_by_the_callers_address() {
     });
 }
 
-/// There are many lookups: who reads the list's first page has them all in one tool, and each is a tool of its own behind it.
+/// There are many lookups. The first page of the tool list has one tool that runs any of them; each is also a tool of
+/// its own on later pages.
 #[test]
-fn every_lookup_is_a_tool_and_one_tool_is_every_lookup() {
+fn every_lookup_is_a_tool_and_one_tool_runs_any_lookup() {
     run(async {
         let stack = equipped_stack().await;
         let payer = Payer::new(&stack).await;
@@ -479,7 +480,7 @@ fn every_lookup_is_a_tool_and_one_tool_is_every_lookup() {
             assert!(all.contains(&&row.spec.mcp_name("Agora")), "{}", row.spec.name);
             assert!(!["agora_balance", "agora_get_request"].iter().any(|name| !names[0].contains(&(*name).to_owned())));
         }
-        // By its name it costs what it costs by itself, and what does not fit is named before any price.
+        // By its name a lookup has its own price, and invalid input is named before a price is given.
         let arguments = json!({"name": "company_filings", "input": {"cik": "320193"}, "idempotency_key": "a"});
         let unpaid = call(client, &[], "agora_lookup", arguments, json!({})).await;
         let terms = &unpaid["structuredContent"];

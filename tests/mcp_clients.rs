@@ -1,4 +1,4 @@
-//! The official MCP clients of both generations: they list the tools, and buy with an access token and by x402.
+//! The official MCP clients of both generations list the tools, and buy with an access token and by x402.
 
 use evm::signature::PrivateKey;
 use local::{Stack, report};
@@ -8,8 +8,8 @@ use tokio::process::Command;
 use crate::clients::{installed, lines, wallet};
 use crate::support::{Payer, run, stack};
 
-/// Runs a client as a new wallet with a dollar and a token with a dollar of credits; then looks at what it said, and at
-/// what it cost.
+/// Runs a client as a new wallet with a dollar, and a token with a dollar of credits. Then checks its output and what
+/// it was charged.
 async fn buys(stack: &Stack, command: &mut Command) {
     let (key, _) = wallet(stack, 1_000_000).await;
     let payer = Payer::of(PrivateKey::parse(&key).expect("a key"), &stack.config, &stack.base_url);
@@ -50,14 +50,14 @@ async fn node_buys(line: &str, era: &str) {
 }
 
 #[test]
-fn the_mcp_client_2_for_typescript_buys_in_both_eras() {
+fn the_mcp_client_2_for_typescript_buys_in_both_revisions() {
     run(async {
         node_buys("client", "auto").await;
         node_buys("client", "legacy").await;
     });
 }
 
-/// This one holds every result against the tool's schema, also what is no result but a price.
+/// This client validates every result against the tool's output schema, including the unpaid one.
 #[test]
 fn the_mcp_client_1_for_typescript_sees_the_price_and_buys() {
     run(node_buys("sdk", "legacy"));

@@ -1,11 +1,11 @@
-//! Work by a model, against contract servers of ours that speak the three documented protocols:
+//! Work by a model, against contract servers that speak the three documented protocols:
 //!
 //! - chat completions: platform.openai.com/docs/api-reference/chat/create and …/guides/function-calling;
 //! - Messages: platform.claude.com/docs/en/api/messages, …/build-with-claude/working-with-messages, …/api/errors;
 //! - Converse: docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (service model bedrock-runtime
 //!   2023-09-30, signing name `bedrock`); signatures by docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 //!
-//! (all read 2026-11 in stored copies). The servers do what a test tells them, also what no honest model would.
+//! (All read 2026-11 in stored copies.) The servers do what a test tells them, including what no honest model would do.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -45,12 +45,12 @@ pub struct Asked {
     raw: Bytes,
 }
 
-/// What the server does with one request.
+/// The server's answer to one request.
 pub enum Turn {
     Json(u16, Value),
     Busy(u16, &'static str),
     Text(&'static str),
-    /// It takes the request and never answers.
+    /// Accepts the request and never answers.
     Silence,
 }
 
@@ -77,7 +77,7 @@ impl Server {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The executor of a deployment that is configured for this server.
+    /// A deployment's model executor, configured for this server.
     fn executor(&self, provider: &str, name: &str) -> ModelExecutor {
         let url = if provider == "openai" { format!("{}/v1", self.url) } else { self.url.clone() };
         let config = Config::read(|variable| {
@@ -129,7 +129,7 @@ async fn answer(
     }
 }
 
-/// Does work with so much for tools, in micro-USDC, and enough for the model.
+/// Runs work with this tool budget, in micro-USDC, and enough budget for the model.
 trait Works {
     async fn work(&self, commission: &Commission, tools: u64) -> Report;
 }
@@ -157,7 +157,7 @@ fn commission(tools: &[&str]) -> Commission {
     }
 }
 
-/// An answer of chat completions.
+/// An answer in the chat completions format.
 pub fn chat(text: &str, calls: &[(&str, &str)]) -> Turn {
     let calls: Vec<Value> = calls
         .iter()
@@ -185,7 +185,7 @@ fn error(report: &Report) -> ToolError {
 }
 
 #[test]
-fn chat_completions_are_spoken_as_documented() {
+fn chat_completions_requests_follow_the_documentation() {
     run(async {
         let script = |count: usize, _: &Asked| match count {
             1 => chat("", &[("vin_decode", &json!({"vin": VIN}).to_string())]),
@@ -226,7 +226,7 @@ fn chat_completions_are_spoken_as_documented() {
 }
 
 #[test]
-fn messages_are_spoken_as_documented() {
+fn messages_requests_follow_the_documentation() {
     run(async {
         let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
         let first = thinking.clone();
@@ -268,7 +268,7 @@ fn messages_are_spoken_as_documented() {
 }
 
 #[test]
-fn converse_is_spoken_and_signed_as_documented() {
+fn converse_requests_follow_the_documentation_and_are_signed() {
     run(async {
         let script = |count: usize, _: &Asked| {
             let call = json!({"toolUse": {"toolUseId": "tooluse_1", "name": "vin_decode", "input": {"vin": "short"}}});
@@ -307,7 +307,7 @@ fn converse_is_spoken_and_signed_as_documented() {
     });
 }
 
-/// Signature Version 4, computed again from what arrived.
+/// Recomputes the Signature Version 4 of the request.
 fn assert_signed(request: &Asked) {
     let hex = |bytes: &[u8]| evm::hex0x(bytes)[2..].to_owned();
     let header = |name: &str| request.headers[name].to_str().unwrap().to_owned();
@@ -324,7 +324,7 @@ fn assert_signed(request: &Asked) {
         assert!(names.split(';').any(|name| name == needed), "{needed} in {names}");
     }
     let headers: String = names.split(';').map(|name| format!("{name}:{}\n", header(name).trim())).collect();
-    // Other than for S3, each part of the path is encoded once more.
+    // For every service except S3, each path segment is encoded a second time.
     let path = request.path.replace('%', "%25");
     let canonical = format!("POST\n{path}\n\n{headers}\n{names}\n{}", hex(&sha256(&request.raw)));
     let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(&sha256(canonical.as_bytes())));
@@ -337,7 +337,7 @@ fn assert_signed(request: &Asked) {
 }
 
 #[test]
-fn a_model_that_is_busy_is_asked_again_and_one_that_is_broken_fails_the_job() {
+fn a_busy_model_is_retried_and_a_broken_one_fails_the_job() {
     run(async {
         let plain = |script: fn(usize, &Asked) -> Turn| async move {
             let server = Server::start(script).await;
@@ -353,13 +353,13 @@ fn a_model_that_is_busy_is_asked_again_and_one_that_is_broken_fails_the_job() {
         for (script, requests, reason) in [
             ((|_, _| Turn::Busy(503, "0")) as fn(usize, &Asked) -> Turn, 3, "source_unavailable"),
             (|_, _| Turn::Busy(529, "x"), 3, "source_unavailable"),
-            // Nobody waits an hour.
+            // A wait of an hour is too long to retry.
             (|_, _| Turn::Busy(429, "3600"), 1, "source_unavailable"),
             (|_, _| Turn::Busy(400, "0"), 1, "source_unavailable"),
             (|_, _| Turn::Busy(401, "0"), 1, "provider_not_configured"),
             (|_, _| Turn::Text("<html>"), 1, "source_unavailable"),
             (|_, _| Turn::Json(200, json!({"choices": []})), 1, "source_unavailable"),
-            // It may be at work on it: not asked a second time.
+            // The model may already be working on the request, so it is not sent again.
             (|_, _| Turn::Silence, 1, "source_unavailable"),
         ] {
             let (report, asked, took) = plain(script).await;
@@ -382,7 +382,7 @@ fn a_model_that_is_busy_is_asked_again_and_one_that_is_broken_fails_the_job() {
 }
 
 #[test]
-fn an_answer_that_is_no_result_fails_the_job() {
+fn an_answer_without_a_result_fails_the_job() {
     run(async {
         let cut = || {
             let Turn::Json(_, mut body) = chat("half a", &[]) else { unreachable!() };
@@ -411,7 +411,7 @@ fn an_answer_that_is_no_result_fails_the_job() {
             let report = server.executor("openai", "a-model").work(&commission(&[]), 0).await;
             assert_eq!(error(&report).reason.as_deref(), Some("seller_failed"));
         }
-        // A fence around promised JSON is no reason to pay anybody back.
+        // A Markdown fence around valid JSON is accepted.
         let server = Server::start(|_, _| chat("```json\n{\"model\": \"Accord\"}\n```", &[])).await;
         let mut promised = commission(&[]);
         promised.output_schema = Some(json!({"type": "object", "required": ["model"]}));
@@ -423,9 +423,9 @@ fn an_answer_that_is_no_result_fails_the_job() {
     });
 }
 
-/// A model that does whatever the most hostile text it sees tells it, against a soul and an input that tell it the worst.
+/// A model that follows every hostile instruction it reads, against a soul and an input with the worst instructions.
 #[test]
-fn a_model_that_obeys_hostile_texts_reaches_nothing() {
+fn a_model_that_obeys_hostile_text_reaches_nothing() {
     run(async {
         let wants = |vin: &str| json!({"vin": vin}).to_string();
         let script = move |count: usize, asked: &Asked| {
@@ -435,13 +435,13 @@ fn a_model_that_obeys_hostile_texts_reaches_nothing() {
                 1 => chat(
                     "As you wish.",
                     &[
-                        // Tools that the service does not have, that nobody has, and money.
+                        // Tools that the service does not have, tools that do not exist, and money.
                         ("vin_decode", &wants(VIN)),
                         ("read_job", &json!({"job_id": "job_2"}).to_string()),
                         ("credits_top_up", &json!({"amount": "1000"}).to_string()),
                         ("WEB_READ", &json!({"url": "https://example.com/"}).to_string()),
                         ("", "{}"),
-                        // What it has, aimed at what nobody may reach.
+                        // A tool it has, aimed at forbidden addresses.
                         ("web_read", &json!({"url": "http://169.254.169.254/latest/meta-data/"}).to_string()),
                         (
                             "web_read",
@@ -481,7 +481,7 @@ fn a_model_that_obeys_hostile_texts_reaches_nothing() {
         assert!(replies.iter().all(|reply| reply.starts_with("Error:")), "{replies:?}");
         assert!(replies[..5].iter().all(|reply| reply.contains("no such tool here")), "{replies:?}");
         assert!(replies[5..9].iter().all(|reply| reply.contains("invalid arguments: url")), "{replies:?}");
-        // No text, however it was made, holds the line that ends its own block.
+        // No untrusted text contains the line that ends its own block.
         for message in asked[1].body["messages"].as_array().unwrap() {
             let text = message["content"].as_str().unwrap();
             for mark in text.lines().filter_map(|line| line.strip_prefix("BEGIN ")) {
@@ -492,7 +492,7 @@ fn a_model_that_obeys_hostile_texts_reaches_nothing() {
 }
 
 #[test]
-fn a_model_spends_the_budget_and_not_a_thousandth_more() {
+fn a_model_never_spends_more_than_its_tool_budget() {
     run(async {
         let good = json!({"vin": VIN}).to_string();
         let script = move |count: usize, _: &Asked| match count {
@@ -507,7 +507,7 @@ fn a_model_spends_the_budget_and_not_a_thousandth_more() {
         let refusal = server.asked()[4].body["messages"].to_string();
         assert!(refusal.contains("0.004999 are left"), "{refusal}");
 
-        // For ever is eight questions, and no tool after sixteen calls.
+        // An endless job is stopped after eight model calls and sixteen tool calls.
         let good = json!({"vin": VIN}).to_string();
         let server = Server::start(move |_, _| chat("", &[("vin_decode", good.as_str()); 3])).await;
         let report = server.executor("openai", "a-model").work(&commission(&["vin_decode"]), 1_000_000).await;
@@ -519,9 +519,9 @@ fn a_model_spends_the_budget_and_not_a_thousandth_more() {
 }
 
 #[test]
-fn two_jobs_at_once_see_nothing_of_each_other() {
+fn concurrent_jobs_are_isolated() {
     run(async {
-        // Says all it knows.
+        // A model that repeats everything it was sent.
         let server = Server::start(|_, asked| chat(&asked.body.to_string(), &[])).await;
         let executor = server.executor("openai", "a-model");
         let (mut one, mut other) = (commission(&[]), commission(&[]));
@@ -534,7 +534,8 @@ fn two_jobs_at_once_see_nothing_of_each_other() {
     });
 }
 
-/// Work of this server's model with so much for it, in micro-USD at 3 and 15 a million tokens.
+/// Runs work by this server's model with this budget for the model, in micro-USD at 3 and 15 USD a million tokens.
+/// Returns the model cost as the third value.
 async fn within(budget: u64, script: impl Fn(usize, &Asked) -> Turn + Send + Sync + 'static) -> (Report, Server, u64) {
     let server = Server::start(script).await;
     let budget = Usage { tools: Usdc::from_micro(1_000_000), model: Usdc::from_micro(budget) };
@@ -543,7 +544,7 @@ async fn within(budget: u64, script: impl Fn(usize, &Asked) -> Turn + Send + Syn
     (report, server, spending.used().model.micro())
 }
 
-/// Counted as so many tokens, whatever the server did.
+/// Replaces the reported token usage of an answer.
 fn counted(turn: Turn, input: u64, output: u64) -> Turn {
     let Turn::Json(status, mut body) = turn else { return turn };
     body["usage"] = json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output});
@@ -551,12 +552,13 @@ fn counted(turn: Turn, input: u64, output: u64) -> Turn {
 }
 
 #[test]
-fn a_model_costs_no_more_than_there_is_for_it() {
+fn model_cost_never_exceeds_its_budget() {
     run(async {
-        // Too little for a question: none is put.
+        // Too little for one model call: none is made.
         let (report, server, used) = within(10_000, |_, _| chat("done", &[])).await;
         assert_eq!((error(&report).reason.as_deref(), server.asked().len(), used), (Some("seller_failed"), 0, 0));
-        // Enough for one, whose answer is as long as the rest pays for; what it took is what the provider counted.
+        // Enough for one call, whose answer length is limited to the rest of the budget. The provider's token count is
+        // charged.
         let (report, server, used) = within(30_000, |_, _| chat("done", &[])).await;
         assert_eq!((report.outcome.unwrap().result.as_str(), used), ("done", 70 * 3 + 30 * 15));
         let bytes = |asked: &Asked| -> u64 {
@@ -568,7 +570,7 @@ fn a_model_costs_no_more_than_there_is_for_it() {
         assert!((256..4096).contains(&longest), "{longest}");
         assert!(3 * bytes(asked) + 15 * longest <= 30_000, "a token is at least a byte");
 
-        // Rounds that are long: each is paid for before it is asked, and at the end nothing is left for another.
+        // Several rounds: the budget of each is reserved before the call, and in the end nothing is left for another.
         let good = json!({"vin": VIN}).to_string();
         let answered = |asked: &Asked| asked.body["max_tokens"].as_u64().unwrap().min(800);
         let long = move |_: usize, asked: &Asked| counted(chat("", &[("vin_decode", &good)]), 1_000, answered(asked));
@@ -579,10 +581,10 @@ fn a_model_costs_no_more_than_there_is_for_it() {
         assert!((3..8).contains(&asked.len()) && paid <= 60_000, "{paid} in {} rounds", asked.len());
         assert_eq!(used, paid);
 
-        // A server that counts more than it was allowed is not believed beyond that.
+        // Reported usage beyond what was allowed is not charged.
         let (_, _, used) = within(30_000, |_, _| counted(chat("done", &[]), 1_000_000, 1_000_000)).await;
         assert!((20_000..=30_000).contains(&used), "{used}");
-        // One that says nothing may have worked on it; one that refused has not.
+        // A call without an answer may have cost tokens; a refused call has not.
         let (_, _, used) = within(30_000, |_, _| Turn::Silence).await;
         assert!((20_000..=30_000).contains(&used), "{used}");
         let (_, server, used) = within(30_000, |_, _| Turn::Busy(503, "0")).await;

@@ -1,4 +1,4 @@
-//! Notifications: raised once whatever is delivered twice, listed newest first, read by their owner only.
+//! Notifications: raised once even if events are delivered twice, listed newest first, read by their owner only.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn patch(payer: &Payer, path: &str, scope: &str, body: &'static str) -> An
     payer.client.send("PATCH", path, &[("x-agent-proof", &payer.proof(scope))], body).await.unwrap()
 }
 
-/// Numbered notifications, one a second, the last one `ago` seconds old.
+/// Raises `count` numbered notifications, one a second; the last one is `ago` seconds old.
 async fn raise(stack: &Stack, payer: &Payer, count: i64, ago: i64) {
     let now = stack.app.clock.now().secs();
     for number in 0..count {
@@ -43,7 +43,7 @@ async fn raise(stack: &Stack, payer: &Payer, count: i64, ago: i64) {
 }
 
 #[test]
-fn a_job_that_fails_is_told_once_with_its_credit() {
+fn a_failed_job_is_reported_once_with_its_credit() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -53,7 +53,7 @@ fn a_job_that_fails_is_told_once_with_its_credit() {
         let told = || async { Some(list(&payer.get(NOTES).await)).filter(|notes| notes.len() >= 2) };
         let notes = eventually("two notifications", told).await;
 
-        // The end of the job, delivered again and again.
+        // The end of the job, delivered repeatedly.
         let event = json!({"Records": [{"dynamodb": {
             "SequenceNumber": "1",
             "OldImage": {"pk": {"S": format!("JOB#{id}")}},
@@ -78,7 +78,7 @@ fn a_job_that_fails_is_told_once_with_its_credit() {
             assert_eq!((&note["metadata"], &note["createdAt"]), (&note["payload"], &note["created_at"]));
         }
 
-        // Read, and then delivered again: it stays read.
+        // A notification that was read stays read after another delivery.
         let path = format!("{NOTES}/{}/read", failed["id"].as_str().unwrap());
         assert_eq!(patch(&payer, &path, "write", "{}").await.json(), json!({"success": true, "updated": 1}));
         let event = serde_json::from_value(event).unwrap();
@@ -90,7 +90,7 @@ fn a_job_that_fails_is_told_once_with_its_credit() {
     });
 }
 
-/// A job as the stream's new image shows it.
+/// A job as the new image of a stream record.
 async fn image(stack: &Stack, id: &str) -> Value {
     use aws_sdk_dynamodb::types::AttributeValue::{self, N, S};
     fn json_of(value: &AttributeValue) -> Value {
@@ -111,7 +111,7 @@ async fn image(stack: &Stack, id: &str) -> Value {
 }
 
 #[test]
-fn a_job_that_is_done_is_told_and_a_direct_answer_is_not() {
+fn completed_jobs_are_reported_but_direct_answers_are_not() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -127,11 +127,11 @@ fn a_job_that_is_done_is_told_and_a_direct_answer_is_not() {
 }
 
 #[test]
-fn newest_first_filtered_and_marked() {
+fn notifications_are_newest_first_filtered_and_markable() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
-        // Old ones, and ones of this moment: reading all marks the two in different ways.
+        // Old and new ones: read-all marks the two in different ways.
         raise(&stack, &payer, 4, 60).await;
         raise(&stack, &payer, 2, 0).await;
         assert_eq!(titles(&payer.get(NOTES).await), ["1", "0", "3", "2", "1", "0"]);
@@ -150,7 +150,7 @@ fn newest_first_filtered_and_marked() {
         assert!(list(&payer.get(NOTES).await).iter().all(|note| note["read"] == true));
         assert_eq!(patch(&payer, &format!("{NOTES}/read-all"), "write", "").await.json()["updated"], 0);
 
-        // What happened before that and is told only now is unread.
+        // An event from before read-all that is raised only afterwards is unread.
         let note =
             Notification { kind: NotificationKind::SoulSale, title: "late".to_owned(), body: None, payload: None };
         let now = stack.app.clock.now();
@@ -162,7 +162,7 @@ fn newest_first_filtered_and_marked() {
 }
 
 #[test]
-fn anothers_and_wrong_requests_are_refused() {
+fn foreign_and_invalid_notification_requests_are_refused() {
     run(async {
         let stack = stack().await;
         let (payer, stranger) = (Payer::with(&stack, 0).await, Payer::with(&stack, 0).await);

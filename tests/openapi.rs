@@ -1,6 +1,6 @@
-//! The API description: complete, true, served well, and good enough to make a client from.
+//! The API description: complete, correct, well served, and good enough to generate a client from.
 //!
-//! That it is true of every answer is judged elsewhere: `support::described` looks at all of them.
+//! `support::described` checks every answer of the other tests against it.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn described() -> Vec<&'static Value> {
 }
 
 #[test]
-fn every_route_is_described_once_and_nothing_else_is() {
+fn the_description_has_every_route_once() {
     let routes: HashSet<(&str, &str)> = routes::all().map(|route| (route.method, route.path)).collect();
     let (mut seen, mut ids) = (HashSet::new(), HashSet::new());
     for operation in operations::all() {
@@ -32,9 +32,9 @@ fn every_route_is_described_once_and_nothing_else_is() {
     assert!(stale.is_empty(), "descriptions without a route: {stale:?}");
 }
 
-/// Every reference leads somewhere, every schema is one, and every example is what its schema asks for.
+/// Every reference resolves, every schema is valid, and every example matches its schema.
 #[test]
-fn references_schemas_and_examples_hold() {
+fn references_schemas_and_examples_are_valid() {
     let text = DESCRIPTION.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(DESCRIPTION.pointer(reference).is_some_and(|found| !found.is_null()), "{reference}");
@@ -54,14 +54,14 @@ fn references_schemas_and_examples_hold() {
         }
     }
     assert!(examples > 10, "{examples}");
-    // Whoever reads all of it pays for every repetition: it was 1.4 MB when each operation said everything itself.
+    // Agents pay for reading all of it, so repetition is limited. It was 1.4 MB when every operation repeated everything.
     let each = text.len() / described().len();
     assert!(each < 3_500, "{each} bytes an operation");
 }
 
-/// A link goes to an operation that takes what it brings.
+/// Each link points to an operation that has the linked parameters.
 #[test]
-fn links_lead_to_operations() {
+fn links_point_to_operations() {
     let mut links = 0;
     for operation in described() {
         for response in operation["responses"].as_object().unwrap().values() {
@@ -79,10 +79,10 @@ fn links_lead_to_operations() {
 }
 
 #[test]
-fn what_is_paid_says_so_and_nothing_else_does() {
+fn exactly_the_paid_operations_describe_a_402() {
     for operation in described() {
         let is_paid = operation.get("x-payment-info").is_some();
-        // A session that is not paid for is refused, but not quoted.
+        // A checkout session answers 402 for a failed payment, but does not quote a price.
         let refused = &led(&DESCRIPTION, &operation["responses"]["402"])["content"]["application/json"]["schema"];
         assert_eq!(is_paid, refused.get("anyOf").is_some(), "{}", operation["operationId"]);
         let price = &operation["x-payment-info"]["price"];
@@ -91,9 +91,9 @@ fn what_is_paid_says_so_and_nothing_else_does() {
     }
 }
 
-/// The judge of all answers does find fault.
+/// The check of all answers does detect errors.
 #[test]
-fn answers_that_are_not_as_described_are_noticed() {
+fn answers_that_differ_from_the_description_are_detected() {
     let judged = |path: &str, status: u16, content_type: &str, body: Value| {
         let mut headers = http::HeaderMap::new();
         headers.insert("content-type", content_type.parse().unwrap());
@@ -122,7 +122,7 @@ fn answers_that_are_not_as_described_are_noticed() {
 }
 
 #[test]
-fn the_description_is_served_packed_plain_and_not_again() {
+fn the_description_is_served_compressed_plain_and_with_304() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -138,9 +138,9 @@ fn the_description_is_served_packed_plain_and_not_again() {
     });
 }
 
-/// The page and everything it names come from here, and its policy says so.
+/// The page loads everything from here, and its content security policy enforces that.
 #[test]
-fn the_page_asks_nobody_else() {
+fn the_documentation_page_loads_nothing_external() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;

@@ -1,4 +1,4 @@
-//! The mission's first sentence: an agent with a wallet calls a tool, is quoted, pays, and gets a genuine result.
+//! The main path: an agent with a wallet calls a tool, gets a quote, pays, and gets a real result.
 
 use evm::hex0x;
 use ledger::payments::claim;
@@ -11,7 +11,7 @@ use crate::support::payer::{bare, header, v1, v2};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack};
 
 #[test]
-fn a_direct_call_answers_with_the_result_and_the_transaction() {
+fn a_direct_call_returns_the_result_and_the_transaction() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -30,7 +30,7 @@ fn a_direct_call_answers_with_the_result_and_the_transaction() {
         assert_eq!(receipt["status"], "0x1");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 5_000);
 
-        // The same job can be polled, by its owner only.
+        // Only its owner can poll the job.
         let id = data["request_id"].as_str().unwrap();
         let polled = payer.finished(id).await;
         assert_eq!(polled["result"], data["result"]);
@@ -41,7 +41,7 @@ fn a_direct_call_answers_with_the_result_and_the_transaction() {
 }
 
 #[test]
-fn a_queued_call_reads_a_real_page() {
+fn a_queued_call_reads_a_page() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -64,9 +64,9 @@ fn a_queued_call_reads_a_real_page() {
     });
 }
 
-/// Both tools, every header and payload form of contract §1.1 to §1.4.
+/// Both tools, with every documented payment header and payload form.
 #[test]
-fn every_dialect_pays() {
+fn every_payment_form_is_accepted() {
     run(async {
         let stack = stack().await;
         let tools = [
@@ -174,7 +174,7 @@ fn one_402_serves_every_client() {
 }
 
 #[test]
-fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
+fn a_body_is_optional_for_a_price_and_validated_before_payment() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -183,7 +183,7 @@ fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
                 let probe = client.send("POST", path, headers, "").await.unwrap();
                 assert_eq!(probe.status, 402, "{path}");
                 assert!(probe.json()["quote_id"].is_string());
-                // No price is told to what would be refused.
+                // A request that would be refused gets no price.
                 let refused = client.send("POST", path, &[("x-agent-id", "<(G")], "").await.unwrap();
                 assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{path}");
                 let capped = client.send("POST", path, &[("x-max-cost-usdc", "0.0001")], "").await.unwrap();
@@ -194,7 +194,7 @@ fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
                 assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path} {body}");
             }
         }
-        // A payment does not make an empty body a good one, and is not touched.
+        // A payment does not make an empty body valid, and is not used.
         let payer = Payer::new(&stack).await;
         let authorization = payer.authorize(5_000);
         let payment = header(&bare(&authorization));
@@ -205,7 +205,7 @@ fn a_price_probe_needs_no_body_and_everything_else_is_validated_first() {
 }
 
 #[test]
-fn receipts_are_signed_and_check_with_the_published_key() {
+fn receipts_verify_with_the_published_key() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -240,7 +240,7 @@ fn receipts_are_signed_and_check_with_the_published_key() {
 }
 
 #[test]
-fn work_that_fails_is_paid_back_at_once_and_shows_in_the_balance() {
+fn failed_work_is_paid_back_at_once_as_balance() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -269,7 +269,7 @@ fn credits(balance: &Value) -> u64 {
 }
 
 #[test]
-fn small_prices_may_overlap_their_settlement_within_a_cap() {
+fn cheap_work_may_precede_settlement_within_a_cap() {
     run(async {
         let stack = crate::support::stack_with(|options| {
             options
@@ -282,7 +282,7 @@ fn small_prices_may_overlap_their_settlement_within_a_cap() {
         payer.has_settled(&stack, 6_000).await;
         let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
-        // The answer did not wait for the chain; the worker settles it.
+        // The answer did not wait for settlement. The worker settles it.
         let header = answer.base64_header("payment-response");
         assert_eq!((&header["success"], &header["errorReason"]), (&json!(false), &json!("settlement_pending")));
         let id = request_id(&answer);
@@ -292,7 +292,7 @@ fn small_prices_may_overlap_their_settlement_within_a_cap() {
         let exposure = ledger::payments::policy::exposure(&stack.app.db, payer.agent()).await.unwrap();
         assert_eq!(exposure.unsettled.micro(), 0, "settled calls are off the exposure");
 
-        // Queued, and the next direct one: as soon as the cap is reached, money comes first.
+        // Two concurrent calls: when the cap is reached, a call is settled before its work.
         let body = json!({"vin": VIN});
         let (one, other) = tokio::join!(payer.buy(VIN_PATH, &body), payer.buy(VIN_PATH, &body));
         for answer in [one, other] {
@@ -339,7 +339,7 @@ fn payments_can_be_looked_up_by_nonce_and_by_transaction() {
 }
 
 #[test]
-fn statistics_count_what_was_done() {
+fn statistics_count_completed_work() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -357,9 +357,9 @@ fn statistics_count_what_was_done() {
     });
 }
 
-/// What the chain shows of a payment leads nobody but its payer to what it bought.
+/// The public data of a payment on chain leads only its payer to the purchase.
 #[test]
-fn a_payment_on_the_chain_does_not_name_its_job() {
+fn a_payment_on_chain_does_not_reveal_its_job() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "not-named").await;
@@ -384,7 +384,7 @@ fn a_payment_on_the_chain_does_not_name_its_job() {
             assert_eq!(payment["payer"], named);
             assert_eq!(payment.get("request_id"), None, "{headers:?}: {payment}");
         }
-        // Nor does the id follow from the chain alone: another service's key gives another.
+        // The job id depends on the service's key too: another key gives another id.
         let key = |byte: u8| ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &[byte; 32]);
         let of = |byte| claim::request_id(&authorization, &stack.config.chain, &key(byte));
         assert_ne!(of(1), of(2));

@@ -1,5 +1,5 @@
-//! Payouts: what a seller earned arrives at its wallet, once, whoever asks how often, whoever dies, whatever the chain
-//! and the treasury have to say.
+//! Payouts: a seller's earnings arrive at its wallet once, under concurrent requests, crashes, chain failures and an
+//! empty treasury.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::support::{Client, Payer, Seller, chain, eventually, run, stack_with};
 
 const USDC: u64 = 1_000_000;
 
-/// A wallet with gas money and so many USDC.
+/// A wallet with gas money and this many USDC.
 async fn wallet_with(usdc: u64) -> PrivateKey {
     let key = PrivateKey::from_bytes(&base::digest::random()).expect("a key");
     fund(&key, usdc).await;
@@ -37,7 +37,7 @@ async fn fund(key: &PrivateKey, usdc: u64) {
     chain.mint(&address, u128::from(usdc * USDC)).await.expect("minting");
 }
 
-/// A stack in which nothing moves by itself, and its treasury.
+/// A stack without background work, and its treasury.
 struct Till {
     stack: Stack,
     key: PrivateKey,
@@ -58,7 +58,7 @@ impl Till {
         Till { stack, key, treasury, to_chain }
     }
 
-    /// A seller with so many USDC on its balance and a wallet.
+    /// A seller with a linked wallet and this many USDC on its balance.
     async fn seller(&self, usdc: u64) -> (Seller, Address) {
         let (seller, wallet) = (Seller::new(&self.stack).await, someone());
         seller.earn(usdc * USDC, self.stack.app.clock.now()).await;
@@ -66,7 +66,7 @@ impl Till {
         (seller, wallet)
     }
 
-    /// A run so many seconds from now, after the node has mined what the treasury has sent: it does so in its own time.
+    /// Runs the payouts this many seconds from now, after the node has mined the treasury's transactions.
     async fn run(&self, secs_from_now: u64) -> PayoutRunReport {
         let (chain, address) = (chain().await, self.key.address().to_string());
         eventually("the treasury's transactions to be mined", || async {
@@ -79,7 +79,7 @@ impl Till {
         payouts::run(&self.stack.app.db, &self.treasury, now).await.expect("a run")
     }
 
-    /// The node refuses transactions from now on.
+    /// From now on the node refuses transactions.
     fn stop_broadcasts(&self) {
         self.to_chain.inject(|operation| (operation == "eth_sendRawTransaction").then(|| (503, json!({}))));
     }
@@ -88,7 +88,7 @@ impl Till {
         payout::list(&self.stack.app.db, &seller.slug, None, 1).await.unwrap().remove(0)
     }
 
-    /// A transaction of the treasury that this service knows nothing of.
+    /// The treasury sends a transaction that this service does not know.
     async fn operator_sends(&self, to: Address, data: &[u8]) {
         let (rpc, from) = (chain().await, self.key.address().to_string());
         let rpc = rpc.rpc();
@@ -214,7 +214,7 @@ fn bad_input_is_refused_by_name() {
 }
 
 #[test]
-fn of_twenty_requests_at_once_one_is_a_payout() {
+fn twenty_concurrent_requests_make_one_payout() {
     run(async {
         let till = Till::with(100).await;
         let (seller, wallet) = till.seller(60).await;
@@ -231,7 +231,7 @@ fn of_twenty_requests_at_once_one_is_a_payout() {
             }
         }
         assert_eq!(accepted, 1);
-        // Many runs at once are one run.
+        // Concurrent runs count as one run.
         let runs = futures_util::future::join_all((0..4).map(|_| till.run(0))).await;
         assert_eq!(runs.iter().map(|ran| ran.sent).sum::<u32>(), 1, "{runs:?}");
         futures_util::future::join_all((0..4).map(|_| till.run(10))).await;
@@ -239,7 +239,7 @@ fn of_twenty_requests_at_once_one_is_a_payout() {
         assert_eq!(seller.audit().await.0.pending, Usdc::from_micro(40 * USDC));
         assert_eq!(seller.audit().await.0.in_flight, None);
 
-        // Under one name, all are the same one.
+        // Requests with one idempotency key are one request.
         let key = [("idempotency-key", "march")];
         let body = json!({"amount": 15});
         let asked = (0..10).map(|_| seller.call("POST", "payout", &key, &body));
@@ -256,10 +256,10 @@ fn of_twenty_requests_at_once_one_is_a_payout() {
     });
 }
 
-/// The process dies at every request of asking and paying, before it arrives and after. Afterwards the seller asks again
-/// under the same name, and is paid once.
+/// The process crashes at every request of asking for a payout and of paying it, before or after the request arrives.
+/// Then the seller asks again with the same idempotency key, and is paid once.
 #[test]
-fn a_payout_survives_death_at_every_request() {
+fn a_payout_survives_a_crash_at_every_request() {
     run(async {
         let (chain, key) = (chain().await, wallet_with(3000).await);
         let database = local::database::start(None).await.expect("a database");
@@ -296,7 +296,7 @@ fn a_payout_survives_death_at_every_request() {
                 let (mut secs, asked) = (10, Instant::now());
                 while seller.audit().await.0.in_flight.is_some() {
                     secs += 6;
-                    // The node mines when it finds the time.
+                    // The node needs some time to mine.
                     let is_patient = asked.elapsed() < Duration::from_secs(30);
                     assert!(is_patient, "a payout that never ends: step {step}, arrives: {arrives}");
                     payouts::run(&living.app.db, &treasury(&living), now.plus(Duration::from_secs(secs.min(100))))
@@ -319,14 +319,15 @@ fn a_payout_survives_death_at_every_request() {
 }
 
 #[test]
-fn a_transfer_that_reverts_is_given_back_once() {
+fn a_reverted_transfer_is_given_back_once() {
     run(async {
         let till = Till::with(20).await;
         let (seller, wallet) = till.seller(20).await;
         assert_eq!(seller.ask(&json!({})).await.status, 200);
         till.stop_broadcasts();
         assert_eq!(till.run(0).await.sent, 1);
-        // Between the intent and the broadcast the money goes elsewhere, without a nonce of the treasury.
+        // Between the intent and the broadcast the money is spent elsewhere, without using an account nonce of the
+        // treasury.
         let holder = Payer::of(till.key.clone(), &till.stack.config, &till.stack.base_url);
         let away = holder.authorize_with(15 * USDC, |payment| payment.to = someone());
         let (chain, data) = (chain().await, platform::providers::chain::transfer_call(&away));
@@ -343,7 +344,7 @@ fn a_transfer_that_reverts_is_given_back_once() {
         assert_eq!((&failed["status"], &failed["failure"]), (&json!("failed"), &json!("reverted")));
         assert_eq!(seller.audit().await.0.pending, Usdc::from_micro(20 * USDC));
 
-        // And again, with money there.
+        // Once more, now with funds.
         chain.mint(&till.key.address().to_string(), u128::from(20 * USDC)).await.unwrap();
         assert_eq!(seller.ask(&json!({})).await.status, 200);
         till.run(90).await;
@@ -354,7 +355,7 @@ fn a_transfer_that_reverts_is_given_back_once() {
 }
 
 #[test]
-fn what_an_operator_sends_in_its_place_is_seen() {
+fn a_replacement_transfer_by_the_operator_is_recognised() {
     run(async {
         for pays in [true, false] {
             let till = Till::with(50).await;
@@ -367,7 +368,7 @@ fn what_an_operator_sends_in_its_place_is_seen() {
             till.operator_sends(token, &transfer(to, 20 * USDC)).await;
             till.to_chain.heal();
             if pays {
-                // A node that knows the log and not its transaction says nothing.
+                // A node that returns the log but not its transaction proves nothing.
                 let nothing = json!({"jsonrpc": "2.0", "id": 0, "result": null});
                 let unknown =
                     move |operation: &str| (operation == "eth_getTransactionByHash").then(|| (200, nothing.clone()));
@@ -376,7 +377,7 @@ fn what_an_operator_sends_in_its_place_is_seen() {
                     assert_eq!(till.run(secs).await.failed, 0, "given back, and it arrived");
                 }
                 till.to_chain.heal();
-                // The same transfer under the same nonce is the payout, as soon as the chain shows it.
+                // The same transfer with the same account nonce counts as the payout once the chain shows it.
                 eventually("the operator's transfer", || async { (till.run(10).await.completed == 1).then_some(()) })
                     .await;
                 let paid = till.latest(&seller).await;
@@ -397,7 +398,7 @@ fn what_an_operator_sends_in_its_place_is_seen() {
 }
 
 #[test]
-fn what_cannot_be_paid_yet_waits() {
+fn a_payout_waits_and_says_why() {
     run(async {
         let till = Till::with(15).await;
         let ((first, one), (second, two)) = (till.seller(10).await, till.seller(10).await);
@@ -412,7 +413,7 @@ fn what_cannot_be_paid_yet_waits() {
         suspend("suspended").await.unwrap();
         assert_eq!((till.run(0).await.sent, why(&first).await), (1, Some(Waiting::SellerSuspended)));
         suspend("active").await.unwrap();
-        // What was sent is still on its way, and what is left is not enough.
+        // The amount already sent still counts, and the rest is not enough.
         let ran = till.run(200).await;
         assert_eq!((ran.completed, ran.sent, why(&first).await), (1, 0, Some(Waiting::TreasuryShort)));
         assert_eq!((usdc_of(one).await, usdc_of(two).await), (0, u128::from(10 * USDC)));
@@ -436,9 +437,9 @@ fn what_cannot_be_paid_yet_waits() {
     });
 }
 
-/// A record that cannot be read any more is the business of its seller and of an operator, and of nobody else.
+/// An unreadable record affects its own seller and needs an operator. All other payouts continue.
 #[test]
-fn a_payout_that_cannot_be_read_holds_up_no_other() {
+fn an_unreadable_payout_blocks_no_other() {
     run(async {
         let till = Till::with(100).await;
         let ((broken, _), (whole, wallet)) = (till.seller(10).await, till.seller(10).await);
@@ -455,13 +456,13 @@ fn a_payout_that_cannot_be_read_holds_up_no_other() {
 }
 
 #[test]
-fn a_wallet_leads_to_one_soul_and_its_owner_decides_which() {
+fn a_wallet_is_linked_to_one_soul_chosen_by_its_owner() {
     run(async {
         let till = Till::with(0).await;
         let owner = Payer::new(&till.stack).await;
         let wallet = owner.address();
         let body = json!({"wallet_address": wallet.to_string()});
-        // Of many at once one has it.
+        // One of several concurrent requests succeeds.
         let souls = futures_util::future::join_all((0..8).map(|_| Seller::new(&till.stack))).await;
         let linked = futures_util::future::join_all(souls.iter().map(|soul| soul.link(wallet))).await;
         let winners: Vec<usize> = (0..8).filter(|index| linked[*index].status == 200).collect();
@@ -484,7 +485,7 @@ fn a_wallet_leads_to_one_soul_and_its_owner_decides_which() {
         assert_eq!(squatter.link(wallet).await.status, 409);
         assert_eq!(prove(squatter, &owner.proof("write")).await.status, 409, "a proven link is nobody's to take");
 
-        // Linking another frees it, the proof in the body this time.
+        // Linking another wallet frees it, here with the proof in the body.
         assert_eq!(mine.link(someone()).await.status, 200);
         assert!(!mine.soul().await.wallet_verified);
         let mut body = body.clone();

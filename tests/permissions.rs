@@ -1,5 +1,5 @@
-//! Holds the roles of `template.yaml` to what the functions do. `support::run` does it in every journey; the rest is here:
-//! rights that Lambda uses, secrets, models, and permissions that nobody uses.
+//! Checks that the roles in `template.yaml` match what the functions do. `support::run` checks this in every test; the
+//! rest is here: rights that Lambda uses itself, secrets, models, and unused permissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ fn template() -> Template {
     equipped(Template::of_project().expect("template.yaml is a template"))
 }
 
-/// The template of the project without a statement of a role.
+/// The project's template without one statement of a role.
 fn without(role: &str, sid: &str) -> Arc<Roles> {
     let text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
     let from = text.find(&format!("\n  {role}:\n")).expect("the role");
@@ -35,9 +35,9 @@ fn without(role: &str, sid: &str) -> Arc<Roles> {
     Arc::new(Roles::of(&equipped(Template::read(&text).expect("a template"))).expect("roles"))
 }
 
-/// A statement that is taken out is missed by name, also where the code gets over the refusal.
+/// A removed statement is reported by name, also where the code handles the refusal.
 #[test]
-fn a_missing_statement_is_named() {
+fn a_missing_statement_is_reported_by_name() {
     run(async {
         let roles = without("KnowledgeRole", "SendJobs");
         let stack = stack_with(|options| Options { roles: Some(roles), ..options }).await;
@@ -65,9 +65,10 @@ fn a_missing_statement_is_named() {
     });
 }
 
-/// `ForAllValues` holds for a request without any such key: such a condition belongs to actions that always name one.
+/// `ForAllValues` is true for a request without any such key, so these conditions may only be on actions that always
+/// name one.
 #[test]
-fn conditions_on_keys_stand_where_requests_name_keys() {
+fn key_conditions_are_only_on_actions_that_name_keys() {
     const NAME_KEYS: [&str; 8] = [
         "dynamodb:GetItem",
         "dynamodb:BatchGetItem",
@@ -87,7 +88,8 @@ fn conditions_on_keys_stand_where_requests_name_keys() {
     }
 }
 
-/// A table, index, queue, bucket or secret is named whole or by a prefix of its keys; nothing is allowed on everything.
+/// A table, index, queue, bucket or secret is named in full or by a key prefix. No statement allows access to
+/// everything.
 #[test]
 fn every_statement_allows_named_actions_on_named_resources() {
     for (_, role) in Roles::of(&template()).unwrap().all() {
@@ -104,7 +106,7 @@ fn every_statement_allows_named_actions_on_named_resources() {
     }
 }
 
-/// Judges what Lambda or a function's start asks for, and counts it as used.
+/// Checks a request that Lambda or a function's start makes, and records the permission as used.
 fn demand(roles: &Roles, function: &str, action: Action, why: &str) {
     match roles.judge(function, &action) {
         Ok(uses) => keep(&uses.into_iter().collect()),
@@ -112,11 +114,11 @@ fn demand(roles: &Roles, function: &str, action: Action, why: &str) {
     }
 }
 
-/// Lambda itself uses a function's role: it writes the log, takes messages from queues and records from streams, and sends
-/// what could not be worked on. (AWS: "Using Lambda with Amazon SQS", "Using AWS Lambda with Amazon DynamoDB":
-/// execution role permissions. The resource of ListStreams is that of SAM's own `DynamoDBStreamReadPolicy`.)
+/// Lambda uses the function's role itself: it writes the log, takes messages from queues and records from streams, and
+/// sends failed ones on. (AWS: "Using Lambda with Amazon SQS", "Using AWS Lambda with Amazon DynamoDB": execution role
+/// permissions. The resource of ListStreams is that of SAM's own `DynamoDBStreamReadPolicy`.)
 #[test]
-fn lambda_may_do_what_it_does_for_the_functions() {
+fn roles_allow_what_lambda_does_for_the_functions() {
     let template = template();
     let roles = Roles::of(&template).unwrap();
     for (name, function) in template.resources("AWS::Serverless::Function").unwrap() {
@@ -155,9 +157,9 @@ fn lambda_may_do_what_it_does_for_the_functions() {
     }
 }
 
-/// The read that opens a function's connection before its first request finds nothing, and has to be allowed.
+/// Before its first request a function opens its connection by a read that finds nothing. The read has to be allowed.
 #[test]
-fn functions_may_make_the_read_that_warms_them() {
+fn functions_may_make_their_warm_up_read() {
     let roles = Roles::of(&template()).unwrap();
     let mut warmed = 0;
     for (function, _) in roles.all() {
@@ -173,10 +175,10 @@ fn functions_may_make_the_read_that_warms_them() {
     assert!(warmed >= 14, "{warmed} functions warm their connection");
 }
 
-/// With Bedrock the function's role is asked. (AWS: "Prerequisites for running model inference": Converse needs
-/// `bedrock:InvokeModel`, on the profile and on the models behind it.)
+/// With Bedrock as provider the function's role needs permission. (AWS: "Prerequisites for running model inference":
+/// Converse needs `bedrock:InvokeModel`, on the profile and on the models behind it.)
 #[test]
-fn functions_that_ask_a_model_may_ask_bedrock() {
+fn functions_that_call_a_model_may_call_bedrock() {
     let roles = Roles::of(&template()).unwrap();
     let asking: Vec<&str> = roles
         .all()
@@ -198,7 +200,7 @@ fn functions_that_ask_a_model_may_ask_bedrock() {
     }
 }
 
-/// The variables of a function that name secrets.
+/// The variables of each function that name secrets.
 fn secrets_of(roles: &Roles) -> BTreeSet<(String, String)> {
     let mut named = BTreeSet::new();
     for (function, role) in roles.all() {
@@ -211,9 +213,9 @@ fn secrets_of(roles: &Roles) -> BTreeSet<(String, String)> {
     named
 }
 
-/// Whichever secrets a deployment brings along or has made for it: a function may read those that its variables name.
+/// A deployment may bring its own secrets or have them created. A function may read those that its variables name.
 #[test]
-fn functions_may_read_the_secrets_that_their_variables_name() {
+fn functions_may_read_the_secrets_in_their_variables() {
     let own = format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:own-AbCdEf");
     let variants: [&[&str]; 4] = [&[], &["RelayerSecretArn"], &["TreasurySecretArn"], &["ProviderKeysSecretArn"]];
     for given in variants {
@@ -226,7 +228,7 @@ fn functions_may_read_the_secrets_that_their_variables_name() {
     }
 }
 
-/// The secrets are read as they are deployed, each by the functions whose variables name it and by no other.
+/// The secrets are read as in a deployment: by the functions whose variables name them and by no other.
 #[test]
 fn every_function_reads_its_secrets_under_its_own_role() {
     run(async {
@@ -272,7 +274,7 @@ fn every_function_reads_its_secrets_under_its_own_role() {
             options.with("AWS_ENDPOINT_URL", &proxy.url)
         })
         .await;
-        // Keys of providers are read when they are first needed.
+        // Keys of providers are read on first use.
         for toolbox in stack.toolboxes.values() {
             assert!(toolbox.outbound.key("brave").await.unwrap().is_some());
         }
@@ -312,9 +314,9 @@ fn every_permission_is_used_or_explained() {
     );
 }
 
-/// An explanation is about something that is there.
+/// Every explanation is about an existing permission.
 #[test]
-fn explanations_of_unused_permissions_are_about_permissions() {
+fn explanations_of_unused_permissions_name_existing_permissions() {
     let permissions = permissions();
     for explanation in explanations() {
         assert!(permissions.iter().any(|one| explanation.is_about(one)), "{explanation:?} is about nothing");
@@ -322,7 +324,7 @@ fn explanations_of_unused_permissions_are_about_permissions() {
     }
 }
 
-/// One word of a statement: an action, a resource, or a pattern of keys.
+/// One part of a statement: an action, a resource, or a key pattern.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Permission {
     role: String,
@@ -369,7 +371,7 @@ fn permissions() -> Vec<Permission> {
     found
 }
 
-/// Why permissions are there that no test uses.
+/// Why a permission is needed that no test uses.
 #[derive(Debug)]
 struct Explanation {
     roles: Vec<String>,

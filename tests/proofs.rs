@@ -1,4 +1,4 @@
-//! Agent proofs on polling, balance and agents/me: fresh, used once, and for the right agent.
+//! Agent proofs on polling, balance and agents/me: fresh, single use, and bound to the agent.
 
 use base::clock::Clock;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::{Answer, Payer, VIN, VIN_PATH, run, stack};
 const ROUTES: [&str; 3] = ["/v1/agents/me", "/v1/tools/balance", "/v1/requests/00000000-0000-8000-8000-000000000000"];
 
 #[test]
-fn a_proof_is_needed_and_used_once() {
+fn a_proof_is_required_and_valid_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -35,7 +35,7 @@ fn a_proof_is_needed_and_used_once() {
 }
 
 #[test]
-fn bad_proofs_are_refused_by_reason_and_burn_nothing() {
+fn bad_proofs_are_refused_by_reason_and_use_up_no_nonce() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -61,7 +61,7 @@ fn bad_proofs_are_refused_by_reason_and_burn_nothing() {
         let answer = payer.client.get("/v1/agents/me", &[("x-agent-proof", &foreign)]).await;
         assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!("invalid")));
 
-        // The same proof is refused for naming the wrong agent, and good for the right one afterwards.
+        // The proof is refused if the request names the wrong agent, and stays valid for the right one.
         let proof = payer.proof("write");
         let answer =
             payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof), ("x-agent-id", &stranger_address)]).await;
@@ -77,7 +77,7 @@ fn bad_proofs_are_refused_by_reason_and_burn_nothing() {
 }
 
 #[test]
-fn one_nonce_at_once_is_good_once() {
+fn concurrent_uses_of_one_nonce_succeed_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -99,7 +99,7 @@ fn one_nonce_at_once_is_good_once() {
 }
 
 #[test]
-fn a_proof_beside_a_payment_is_checked_as_well() {
+fn a_proof_sent_with_a_payment_is_checked() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -117,7 +117,7 @@ fn a_proof_beside_a_payment_is_checked_as_well() {
         };
         let is_used =
             |answer: &Answer| (answer.status, answer.json()["reason"].clone()) == (401, json!("already_used"));
-        // It is good once more, for the paid request of the very call it came with.
+        // It is valid once more, for the paid request of the same call.
         assert!(is_used(&paid(proof.clone(), json!({"vin": "1FTFW1ET5DFC10312"})).await), "for another call");
         assert!(is_used(&payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await), "for a read");
         assert!(is_used(&payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await), "for a price");
@@ -126,7 +126,7 @@ fn a_proof_beside_a_payment_is_checked_as_well() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 401], "two at once: {} {}", both.0.text, both.1.text);
         assert!(is_used(&paid(proof, body.clone()).await), "a third time");
-        // Nor does one that was used for something else, or that paid, buy anything.
+        // A proof that was used for something else, or that already paid, buys nothing.
         let read = payer.proof("write");
         assert_eq!(payer.client.get("/v1/agents/me", &[("x-agent-proof", &read)]).await.status, 200);
         assert!(is_used(&paid(read, body.clone()).await), "after a read");
@@ -136,9 +136,9 @@ fn a_proof_beside_a_payment_is_checked_as_well() {
     });
 }
 
-/// A contract wallet proves itself through the chain.
+/// A contract wallet's proof is verified on chain.
 #[test]
-fn a_contract_wallet_reads_what_it_bought() {
+fn a_contract_wallet_can_read_its_purchase() {
     run(async {
         use base::encoding::{base64_any, base64_standard};
         let stack = stack().await;

@@ -1,5 +1,5 @@
-//! AWS's quotas that template and code could break, as numbers, each with the page that says it. What CloudFormation or a
-//! service would refuse at a deployment, or drop at run time, fails here.
+//! AWS quotas that the template and the code could exceed, as numbers, each with its source. What CloudFormation or a
+//! service would refuse at deployment, or drop at run time, fails here.
 
 use std::collections::BTreeMap;
 
@@ -31,16 +31,16 @@ mod cloudformation {
 
 /// AWS Lambda Developer Guide, "Lambda quotas" (gettingstarted-limits).
 mod lambda {
-    /// All variables of a function together. Refusals of Lambda show what it measures: the names and values as one JSON
-    /// object.
+    /// All variables of a function together. Lambda's error messages show what it measures: names and values as one
+    /// JSON object.
     pub const ENVIRONMENT_BYTES: usize = 4_096;
-    /// Request and answer of a synchronous invocation, each.
+    /// Request and answer of a synchronous invocation; the limit holds for each.
     pub const PAYLOAD_BYTES: usize = 6 * 1024 * 1024;
     pub const TIMEOUT_SECS: u64 = 900;
     pub const MEMORY_MB: std::ops::RangeInclusive<u64> = 128..=10_240;
     /// API Reference, "CreateFunction".
     pub const DESCRIPTION_CHARS: usize = 256;
-    /// API Reference, "CreateEventSourceMapping": messages of a queue at once, without a window and with one, and seconds
+    /// API Reference, "CreateEventSourceMapping": batch size of a queue without and with a batching window, and seconds
     /// of that window; "ScalingConfig".
     pub const QUEUE_BATCH: u64 = 10;
     pub const BATCH: u64 = 10_000;
@@ -53,7 +53,7 @@ mod lambda {
 
 /// IAM User Guide, "IAM and AWS STS quotas" (reference_iam-quotas).
 mod iam {
-    /// All inline policies of a role together, white space not counted.
+    /// All inline policies of a role together, without white space.
     pub const INLINE_POLICY_CHARS: usize = 10_240;
     pub const DESCRIPTION_CHARS: usize = 1_000;
 }
@@ -71,13 +71,13 @@ mod gateway {
 
 /// Amazon DynamoDB Developer Guide, "Quotas in Amazon DynamoDB" (ServiceQuotas, Constraints).
 pub mod dynamodb {
-    /// `support::run` holds every journey to these two.
+    /// `support::run` checks these two in every test.
     pub const TRANSACTION_ITEMS: usize = 100;
     pub const TRANSACTION_BYTES: usize = 4 * 1024 * 1024;
     pub const ITEM_BYTES: usize = 400 * 1024;
     pub const INDEXES: usize = 20;
     pub const TABLE_NAME_CHARS: usize = 255;
-    /// Attributes that all indexes of a table together name.
+    /// Attributes projected into all indexes of a table together.
     pub const PROJECTED_ATTRIBUTES: usize = 100;
 }
 
@@ -89,7 +89,7 @@ mod eventbridge {
 /// Amazon SQS Developer Guide, "Amazon SQS standard queue quotas" and "… message quotas".
 mod sqs {
     pub const NAME_CHARS: usize = 80;
-    /// 1 MiB now; a quarter of that until August 2025.
+    /// AWS now allows 1 MiB; until August 2025 it was a quarter of that.
     pub const MESSAGE_BYTES: usize = 256 * 1024;
     pub const DELAY_SECS: u64 = 900;
     pub const VISIBILITY_SECS: u64 = 12 * 3600;
@@ -114,7 +114,7 @@ mod cloudfront {
     pub const COMMENT_CHARS: usize = 128;
 }
 
-/// Longest name of a region, and of a bucket.
+/// Lengths of the longest region name and of the longest bucket name.
 const REGION_CHARS: usize = "ap-southeast-1".len();
 const BUCKET_CHARS: usize = 63;
 
@@ -139,7 +139,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The longest name that a stack can have: what its resources add to it has to fit as well.
+/// The longest stack name that a user may choose. The names of its resources have to fit as well.
 fn longest_stack_name() -> String {
     let suffix = |kind: &str, name: &str| -> usize {
         let all = of_type(&equipped(template().named("")), kind);
@@ -156,16 +156,16 @@ fn longest_stack_name() -> String {
     "s".repeat(longest.into_iter().min().unwrap_or_default())
 }
 
-/// The pipeline's stacks are `agora-` and the stage; people may choose longer names, to a point.
+/// The pipeline's stacks are named `agora-` and the stage. Users may choose longer names, up to a limit.
 #[test]
-fn a_stack_of_any_stage_has_names_that_fit() {
+fn resource_names_fit_for_any_stage_name() {
     let stage = number(&template().unresolved()["Parameters"]["Stage"]["MaxLength"]);
     assert!("agora-".len() as u64 + stage <= longest_stack_name().len() as u64, "{}", longest_stack_name().len());
     assert!(longest_stack_name().len() >= 50);
 }
 
 #[test]
-fn the_template_fits_into_cloudformation() {
+fn the_template_is_within_cloudformation_limits() {
     let bytes = std::fs::read(root().join("template.yaml")).unwrap().len();
     assert!(bytes <= cloudformation::TEMPLATE_BYTES, "{bytes} bytes");
     let template = template();
@@ -180,8 +180,8 @@ fn the_template_fits_into_cloudformation() {
     for (name, output) in members(&whole["Outputs"]) {
         assert!(text(&output["Description"]).len() <= cloudformation::OUTPUT_DESCRIPTION_BYTES, "{name}");
     }
-    // SAM adds a permission for each route, a rule and a permission for each schedule, a mapping for each
-    // queue and stream, a stage for the API, and the configuration of asynchronous calls.
+    // SAM adds a permission for each route, a rule and a permission for each schedule, a mapping for each queue and
+    // stream, a stage for the API, and the configuration of asynchronous calls.
     let mut resources = members(&whole["Resources"]).count() + 1;
     for (_, function) in of_type(&template, "AWS::Serverless::Function") {
         resources += usize::from(function.get("EventInvokeConfig").is_some());
@@ -192,9 +192,9 @@ fn the_template_fits_into_cloudformation() {
     assert!(resources > 200, "they are no longer counted: {resources}");
 }
 
-/// CloudFormation watches five alarms at most. All that say that a deployment went wrong have to be among them.
+/// CloudFormation accepts at most five rollback alarms. They have to cover every alarm that shows a failed deployment.
 #[test]
-fn a_deployment_is_watched_by_as_many_alarms_as_may_watch_it() {
+fn every_error_alarm_can_roll_back_a_deployment() {
     let template = template();
     let outputs = template.resolved(&template.unresolved()["Outputs"]).unwrap();
     let triggers: Vec<&str> = members(&outputs)
@@ -206,7 +206,7 @@ fn a_deployment_is_watched_by_as_many_alarms_as_may_watch_it() {
     let most =
         script.lines().find_map(|line| line.strip_prefix("MOST_TRIGGERS = ")).expect("how many the script names");
     assert_eq!(most.parse(), Ok(cloudformation::ROLLBACK_TRIGGERS));
-    // The composite alarm has to look at every alarm about errors.
+    // The composite alarm has to include every alarm about errors.
     let rules = of_type(&template, "AWS::CloudWatch::CompositeAlarm");
     let rules: Vec<&str> = rules.iter().map(|(_, alarm)| text(&alarm["AlarmRule"])).collect();
     assert!(rules.iter().all(|rule| rule.len() <= cloudwatch::RULE_CHARS));
@@ -217,10 +217,10 @@ fn a_deployment_is_watched_by_as_many_alarms_as_may_watch_it() {
     }
 }
 
-/// The longest that a value of the template can be.
+/// The maximum length of values in the template.
 struct Longest<'a> {
     template: &'a Template,
-    /// The same template under the longest name of a stack.
+    /// The same template with the longest stack name.
     named: Template,
 }
 
@@ -237,7 +237,7 @@ impl Longest<'_> {
         Some(usize::try_from(number(most.unwrap_or_else(|| panic!("{name} may be of any length")))).unwrap())
     }
 
-    /// The text of a secret that is put into a variable is as long as its parameter's description allows.
+    /// The maximum length of a secret in a variable, from its parameter's description.
     fn secret(&self, parameter: &str) -> usize {
         let description = text(&self.template.unresolved()["Parameters"][parameter]["Description"]);
         let said = description.split_once("at most ").and_then(|(_, rest)| rest.split_once(" characters"));
@@ -274,9 +274,9 @@ impl Longest<'_> {
     }
 }
 
-/// However long the parameters are: a function whose variables are longer together cannot be deployed.
+/// A function whose variables are too long together cannot be deployed, so the longest parameters have to fit.
 #[test]
-fn variables_of_a_function_fit_together() {
+fn the_variables_of_a_function_fit_together() {
     let template = template();
     let longest = Longest { template: &template, named: Template::of_project().unwrap().named(&longest_stack_name()) };
     let whole = template.unresolved();
@@ -295,7 +295,7 @@ fn variables_of_a_function_fit_together() {
 }
 
 #[test]
-fn policies_of_a_role_fit() {
+fn the_policies_of_a_role_fit() {
     let template = equipped(template().named(&longest_stack_name()));
     for (name, role) in of_type(&template, "AWS::IAM::Role") {
         let policies = role["Policies"].as_array().unwrap().iter();
@@ -306,7 +306,7 @@ fn policies_of_a_role_fit() {
 }
 
 #[test]
-fn functions_and_their_queues_are_within_what_lambda_takes() {
+fn functions_and_queues_are_within_lambda_limits() {
     let template = template();
     let defaults = &template.unresolved()["Globals"]["Function"];
     let queues = of_type(&template, "AWS::SQS::Queue");
@@ -325,7 +325,7 @@ fn functions_and_their_queues_are_within_what_lambda_takes() {
             match text(&event["Type"]) {
                 "HttpApi" => {
                     routes += 1;
-                    // The gateway gives up first otherwise, and nobody logs why.
+                    // Otherwise the gateway times out first, and no log has the reason.
                     assert!(
                         timeout < gateway::INTEGRATION_TIMEOUT_SECS,
                         "{name} may take longer than its caller waits"
@@ -386,10 +386,10 @@ fn alarms_indexes_and_edge_functions_are_within_their_limits() {
     assert!(text(&api["AccessLogSettings"]["Format"]).len() <= gateway::LOG_FORMAT_BYTES);
 }
 
-/// AWS delivers everything that the code accepts: bodies, results, messages, delays.
+/// AWS can carry everything that the code accepts: bodies, results, messages, delays.
 #[test]
-fn sizes_and_times_of_the_code_are_those_of_aws() {
-    // Bodies that are text reach a function as they are, inside JSON; others in base64, a third longer.
+fn sizes_and_times_in_the_code_are_within_aws_limits() {
+    // Text bodies reach a function inside JSON; others in base64, a third longer.
     for bytes in [MAX_BODY_BYTES, MAX_PROGRAM_BYTES, files::MAX_BODY_BYTES] {
         assert!(
             bytes <= gateway::PAYLOAD_BYTES && bytes * 4 / 3 < lambda::PAYLOAD_BYTES,
@@ -398,21 +398,21 @@ fn sizes_and_times_of_the_code_are_those_of_aws() {
     }
     const { assert!(MAX_RESULT_BYTES < lambda::PAYLOAD_BYTES) }
     assert!(MAX_DELAY.as_secs() <= sqs::DELAY_SECS);
-    // A message names a job, a delivery, a blob or an address; nothing of what it is about is in it.
+    // A message names a job, a delivery, a blob or an address. It never holds their content.
     let visit = platform::store::queue::Message::Visit { url: "x".repeat(2048) };
     assert!(visit.to_json().len() < sqs::MESSAGE_BYTES);
     const { assert!(push::MAX_MESSAGE_BYTES <= gateway::SOCKET_MESSAGE_BYTES) }
     assert!(push::LIFETIME.as_secs() <= gateway::SOCKET_LIFETIME_SECS);
     assert!(push::IDLE.as_secs() <= gateway::SOCKET_IDLE_SECS);
-    // Each sale of a batch is deleted, and adds to some counters of its soul.
+    // Each sale of a batch is deleted and updates some counters of its soul.
     const { assert!(counting::BATCH < dynamodb::TRANSACTION_ITEMS) }
-    // A batch of the stream is one transaction: its mark and the totals, and at most an agent and an hour for each record.
+    // A batch of the stream is one transaction: its mark, the totals, and at most one agent and one hour per record.
     let template = template();
     let aggregator = &template.unresolved()["Resources"]["AggregatorFunction"]["Properties"]["Events"];
     let batch = number(&aggregator["JobChanges"]["Properties"]["BatchSize"]);
     assert!(2 * batch + 2 <= dynamodb::TRANSACTION_ITEMS as u64);
     const { assert!(market::form::MAX_TEXT_BYTES < dynamodb::ITEM_BYTES) }
-    // A presigned URL ends with the credentials that signed it (Amazon S3 User Guide, "Download and upload objects with
-    // presigned URLs"). Those of a role last for an hour at least (AWS STS API Reference, "AssumeRole").
+    // A presigned URL expires with the credentials that signed it (Amazon S3 User Guide, "Download and upload objects
+    // with presigned URLs"). Credentials of a role last at least an hour (AWS STS API Reference, "AssumeRole").
     assert!(files::SEND_VALID.max(files::FETCH_VALID).as_secs() <= 3600 / 2);
 }

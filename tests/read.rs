@@ -1,5 +1,5 @@
-//! Web read over the invented sites: pages, PDF files and feeds are bought and read, robots.txt is kept to, and what
-//! cannot be read is paid back with its reason.
+//! Web read over the test sites: pages, PDF files and feeds are bought and read, robots.txt is respected, and what
+//! cannot be read is paid back with a reason.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -46,7 +46,7 @@ async fn bought(payer: &Payer, url: &str) -> Value {
 }
 
 #[test]
-fn pages_files_and_feeds_are_bought_and_what_cannot_be_read_is_paid_back() {
+fn readable_documents_are_sold_and_unreadable_ones_paid_back() {
     run(async {
         let files = Router::new()
             .route("/files/tides.pdf", get(|| async { ([(CONTENT_TYPE, "application/pdf")], pdf()) }))

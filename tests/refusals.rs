@@ -1,4 +1,4 @@
-//! What bad input gets: a clear JSON error, never a 5xx, never a charge, and nothing lost.
+//! Bad input gets a clear JSON error, never a 5xx, never a charge, and nothing is lost.
 
 use evm::{Address, hex0x, word_from_u64};
 use local::Stack;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::payer::{bare, header, v2};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, run, stack, stack_with};
 
-/// One bad payment: what it is called, how it is sent, and what it gets.
+/// One bad payment: its name, how it is sent, and the expected answer.
 struct Bad {
     name: &'static str,
     header: (&'static str, String),
@@ -31,7 +31,7 @@ const BEFORE: &str = "invalid_exact_evm_payload_authorization_valid_before";
 const AFTER: &str = "invalid_exact_evm_payload_authorization_valid_after";
 const RECIPIENT: &str = "invalid_exact_evm_payload_recipient_mismatch";
 
-/// Every kind of bad payment, made for a tool of this price.
+/// Every kind of bad payment, for a tool with this price.
 async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value) -> Vec<Bad> {
     let token = &stack.config.chain.token;
     let now = u64::try_from(base::clock::Clock::system().now().secs()).unwrap();
@@ -119,7 +119,7 @@ async fn bad_payments(stack: &Stack, payer: &Payer, price: u64, accepted: &Value
     ]
 }
 
-/// The same signature, mirrored: s becomes n - s and v flips.
+/// Turns a signature into its other valid form (malleability): s becomes n - s, and v flips.
 fn mirror(bytes: &mut [u8]) {
     let order = evm::parse_word("0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141").unwrap();
     let mut borrow = 0;
@@ -147,7 +147,7 @@ fn every_bad_payment_is_refused_by_name_and_costs_nothing() {
                 check_refusal(&bad, &answer);
             }
             assert_eq!(payer.balance(&stack).await, 1_000_000, "nothing was charged");
-            // Nothing of it was used up either: the quote still buys.
+            // The quote was not used up and still buys.
             let payment = header(&v2(&payer.authorize(price), &accepted));
             let answer = payer.client.post(path, &[("payment-signature", &payment)], &body).await;
             assert!(answer.status < 300, "{}", answer.text);
@@ -175,7 +175,7 @@ fn check_refusal(bad: &Bad, answer: &Answer) {
 }
 
 #[test]
-fn a_used_nonce_and_a_quote_used_twice() {
+fn used_nonces_and_used_quotes_are_refused() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -187,14 +187,14 @@ fn a_used_nonce_and_a_quote_used_twice() {
             payer.client.post(VIN_PATH, &[("payment-signature", &header(&v2(&first, &accepted)))], &body).await;
         assert_eq!(answer.status, 200);
 
-        // Another payment for the same quote: nothing is claimed or settled.
+        // Another payment for the same quote: it is neither claimed nor settled.
         let second = payer.authorize(5_000);
         let answer =
             payer.client.post(VIN_PATH, &[("payment-signature", &header(&v2(&second, &accepted)))], &body).await;
         assert_eq!(answer.error(), (400, "invalid_quote".to_owned()));
         assert_eq!(payer.payment_state(&second).await["state"], "never_seen");
 
-        // Another message with the nonce of the first: that nonce is spent.
+        // Another message with the first one's nonce: that nonce is spent.
         let same_nonce = payer.authorize_with(5_000, |payment| {
             payment.nonce = first.nonce;
             payment.valid_after = word_from_u64(1);
@@ -202,7 +202,7 @@ fn a_used_nonce_and_a_quote_used_twice() {
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&same_nonce)))], &body).await;
         assert_eq!(answer.error(), (409, "payment_already_used".to_owned()));
 
-        // A nonce cancelled on chain was never claimed here, and buys nothing.
+        // The nonce was used on chain for a transfer to somebody else, and never claimed here. It buys nothing.
         let chain = stack.chain.as_ref().unwrap();
         let elsewhere = Payer::new(&stack).await;
         let moved = elsewhere.authorize_with(5_000, |payment| payment.to = Address::from_bytes([4; 20]));
@@ -219,7 +219,7 @@ async fn broadcast(chain: &devchain::DevChain, authorization: &evm::authorizatio
 }
 
 #[test]
-fn quotes_are_bound_to_body_tool_agent_and_time() {
+fn a_quote_is_bound_to_body_tool_agent_and_time() {
     run(async {
         let stack = stack_with(|options| options.with("QUOTE_TTL_SECONDS", "2")).await;
         let payer = Payer::new(&stack).await;
@@ -238,7 +238,7 @@ fn quotes_are_bound_to_body_tool_agent_and_time() {
             .await;
         assert_eq!(other_tool.error(), (400, "quote_mismatch".to_owned()));
 
-        // Asked by one agent, redeemed by another.
+        // Quoted for one agent, redeemed by another.
         let stranger = Payer::new(&stack).await;
         let asked = quote(&payer.client.post(VIN_PATH, &[("X-Agent-ID", &address)], &body).await);
         let stolen = header(&bare(&stranger.authorize(5_000)));
@@ -254,7 +254,7 @@ fn quotes_are_bound_to_body_tool_agent_and_time() {
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment), ("x-quote-id", &late)], &body).await;
         assert_eq!(answer.error(), (400, "invalid_quote".to_owned()), "expired");
 
-        // After all that the payment is still good.
+        // After all these refusals the payment is still valid.
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!((payer.balance(&stack).await, stranger.balance(&stack).await), (995_000, 1_000_000));
@@ -262,7 +262,7 @@ fn quotes_are_bound_to_body_tool_agent_and_time() {
 }
 
 #[test]
-fn a_payment_is_bound_to_its_agent_and_the_callers_own_cap() {
+fn a_payment_is_bound_to_its_agent_and_the_callers_cap() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -288,7 +288,7 @@ fn a_payment_is_bound_to_its_agent_and_the_callers_own_cap() {
 }
 
 #[test]
-fn bodies_that_are_not_what_was_asked_for() {
+fn invalid_bodies_are_refused() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -337,13 +337,13 @@ fn bodies_that_are_not_what_was_asked_for() {
     });
 }
 
-/// A path that is no text, and a cap with all the digits of a float.
+/// A path that is not valid UTF-8, and a cap with all the digits of a float.
 #[test]
-fn odd_paths_and_caps_are_read_or_refused_in_json() {
+fn odd_paths_and_caps_are_accepted_or_refused_in_json() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
-        // The gateway decodes paths, and puts a replacement for bytes that are not UTF-8.
+        // The gateway decodes paths, and replaces bytes that are not UTF-8.
         for (path, status, code) in [
             ("/v1/payments/%ff", 400, "invalid_request"),
             ("/v1/requests/%ff", 404, "not_found"),
@@ -369,7 +369,7 @@ fn odd_paths_and_caps_are_read_or_refused_in_json() {
     });
 }
 
-/// Whoever sends a cap or a wish that came out empty believes to be protected by it.
+/// An empty cap or dry run header is refused: the client believes it is protected.
 #[test]
 fn an_empty_cap_or_dry_run_is_refused_and_charges_nothing() {
     run(async {

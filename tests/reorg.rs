@@ -1,4 +1,5 @@
-//! A chain that forgets its last blocks: what was counted as settled or paid is sent again, once, or its payer bears it.
+//! The chain loses its last blocks. A settlement or payout in them is sent again once; if that is impossible, the payer
+//! owes the amount, or the seller gets the payout back.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::support::{Answer, Payer, READ_PATH, Seller, VIN, VIN_PATH, books, eve
 const SOON: u64 = 61;
 const LATE: u64 = 21 * 60;
 
-/// A stack on a chain of its own, whose last blocks can be taken back.
+/// A stack on its own chain, whose last blocks can be removed.
 struct Shaky {
     blocks: Blocks,
     stack: Stack,
@@ -48,7 +49,7 @@ impl Shaky {
         self.blocks.call("evm_snapshot", json!([])).await
     }
 
-    /// The chain is as it was at the snapshot, but that our wallets have sent as much as they had.
+    /// Restores the chain at the snapshot, except for the account nonces of our wallets.
     async fn forget_since(&self, snapshot: &Value) {
         let wallets = [&self.stack.environment["RELAYER_PRIVATE_KEY"], &self.stack.environment["TREASURY_PRIVATE_KEY"]];
         let mut nonces = Vec::new();
@@ -64,7 +65,7 @@ impl Shaky {
         self.blocks.call("evm_mine", json!([])).await;
     }
 
-    /// Waits until a job lies so often where settlements are looked at again.
+    /// Waits until a job is noted this many times for the finality check.
     async fn noted(&self, answer: &Answer, times: usize) {
         let db = &self.stack.app.db;
         let id: RequestId = id_of(answer).parse().unwrap();
@@ -87,13 +88,13 @@ impl Shaky {
     async fn look(&self, secs_from_now: u64) -> Looked {
         let app = &self.stack.app;
         let now = app.clock.now().plus(Duration::from_secs(secs_from_now));
-        // A node is asked about a settlement once its blocks are younger.
+        // Only a node whose newest block is younger than the settlement is asked about it.
         let looked = eventually("a look", || async {
             self.blocks.call("evm_mine", json!([])).await;
             finality::look(&app.db, &app.chain, now).await.ok()
         });
         let looked = looked.await;
-        // As the scheduler does next: what was opened is due then.
+        // The scheduler does this next: reopened jobs are due now.
         sweep::sweep(&app.db, Lane::Tools, &*self.stack.queue, now).await.expect("a sweep");
         looked
     }
@@ -109,7 +110,7 @@ fn id_of(answer: &Answer) -> String {
 }
 
 #[test]
-fn a_settlement_that_the_chain_forgot_is_sent_again_once() {
+fn a_settlement_lost_in_a_reorg_is_sent_again_once() {
     run(async {
         for late in [false, true] {
             let shaky = Shaky::new().await;
@@ -124,7 +125,7 @@ fn a_settlement_that_the_chain_forgot_is_sent_again_once() {
             }
             shaky.forget_since(&snapshot).await;
             assert_eq!(payer.balance(&shaky.stack).await, 5_000, "the money is back");
-            // Two at once: one of them sends it.
+            // Two concurrent checks: one of them sends it.
             let secs = if late { LATE } else { SOON };
             let (one, other) = tokio::join!(shaky.look(secs), shaky.look(secs));
             assert_eq!(one.reopened + other.reopened, 1, "{one:?} {other:?}");
@@ -136,16 +137,16 @@ fn a_settlement_that_the_chain_forgot_is_sent_again_once() {
             let receipt = books::receipts(&shaky.stack.app.db, payer.agent()).await.remove(0);
             let job = store::load_latest(&shaky.stack.app.db, receipt.job_id).await.unwrap().unwrap();
             assert_eq!((receipt.status, receipt.settlement_tx), (ReceiptStatus::Settled, job.transaction));
-            // Settled again, it is looked at again.
+            // After it is settled again it is checked again.
             shaky.noted(&answer, 2).await;
             assert_eq!(shaky.look(SOON).await.reopened, 0);
         }
     });
 }
 
-/// The payer has spent the money elsewhere meanwhile. Whatever it was given for it is its debt.
+/// The payer has spent the money elsewhere in the meantime. The value of what it got becomes its debt.
 #[test]
-fn what_cannot_be_sent_again_is_on_its_payer() {
+fn a_settlement_that_cannot_be_sent_again_becomes_the_payers_debt() {
     run(async {
         let shaky = Shaky::new().await;
         let (site, body) = (shaky.stack.site_url.clone(), |url: &str| json!({"url": url}));
@@ -185,16 +186,16 @@ fn what_cannot_be_sent_again_is_on_its_payer() {
     });
 }
 
-/// Whoever looks dies at every request to the database. The next look finds what is left to do, and does it once.
+/// The finality check crashes at every database request. The next check does what is left, once.
 #[test]
-fn a_look_survives_death_at_every_step() {
+fn the_finality_check_survives_a_crash_at_every_step() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let life = Life::ending_at(i64::MAX, false);
         let proxy = Proxy::start(&database, life.clone()).await;
         let url = proxy.url.clone();
         let shaky = Shaky::with(|options| options.with("AWS_ENDPOINT_URL", database)).await;
-        // The looker's own connection.
+        // The finality check has its own connection.
         let connection = Shaky {
             blocks: shaky.blocks.clone(),
             stack: shaky
@@ -230,7 +231,7 @@ fn a_look_survives_death_at_every_step() {
 }
 
 #[test]
-fn what_is_final_is_not_asked_for_again() {
+fn a_final_settlement_is_not_checked_again() {
     run(async {
         let shaky = Shaky::with(|options| Options { background: Background::Everything, ..options }).await;
         let payer = Payer::new(&shaky.stack).await;
@@ -248,7 +249,7 @@ fn what_is_final_is_not_asked_for_again() {
     });
 }
 
-/// A till on a shaky chain, in which nothing moves by itself.
+/// A payout setup on a chain with removable blocks, without background work.
 struct Till {
     shaky: Shaky,
     treasury: Treasury,
@@ -275,7 +276,7 @@ impl Till {
 }
 
 #[test]
-fn a_payout_that_the_chain_forgot_is_sent_again_and_paid_once() {
+fn a_payout_lost_in_a_reorg_is_sent_again_and_paid_once() {
     run(async {
         let till = Till::new().await;
         let stack = &till.shaky.stack;
@@ -289,11 +290,11 @@ fn a_payout_that_the_chain_forgot_is_sent_again_and_paid_once() {
         let paid = async || till.shaky.blocks.0.balance_of(&wallet.to_string()).await.unwrap();
         assert_eq!(paid().await, 20_000_000);
         assert_eq!(till.run(30).await, PayoutRunReport::default(), "it is looked at again after a minute");
-        // The chain forgets it, and the treasury's account nonce with it.
+        // The chain loses the transaction, and the treasury's account nonce with it.
         assert_eq!(till.shaky.blocks.call("evm_revert", json!([snapshot])).await, true);
         assert_eq!(paid().await, 0);
         assert_eq!(till.run(70).await.reopened, 1);
-        // The same bytes are sent: the node answers before they are in a block.
+        // The same bytes are sent. The node answers before they are in a block.
         eventually("the payment", || async { (paid().await == 20_000_000).then_some(()) }).await;
         assert_eq!(till.run(140).await, PayoutRunReport::default());
         let payout = till.latest(&seller).await;
@@ -306,7 +307,7 @@ fn a_payout_that_the_chain_forgot_is_sent_again_and_paid_once() {
     });
 }
 
-/// Its account nonce was used for something else meanwhile: the amount is the seller's again.
+/// The account nonce was used for something else in the meantime: the seller gets the amount back.
 #[test]
 fn a_payout_that_cannot_be_sent_again_is_given_back() {
     run(async {
@@ -320,7 +321,7 @@ fn a_payout_that_cannot_be_sent_again_is_given_back() {
         assert_eq!(till.run(0).await.sent, 1);
         assert_eq!(till.run(6).await.completed, 1);
         till.shaky.forget_since(&snapshot).await;
-        // The seller asks for more meanwhile.
+        // The seller asks for another payout in the meantime.
         seller.earn(15_000_000, stack.app.clock.now()).await;
         assert_eq!(seller.ask(&json!({"amount": 15})).await.status, 200);
         for secs in [70, 100] {

@@ -1,4 +1,4 @@
-//! A lost answer is not a lost payment: one payment runs the tool once, however often it comes.
+//! A lost answer is not a lost payment: one payment runs the tool once, however often it is sent.
 
 use base::clock::Clock;
 use gate::jobs::job::RETENTION;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::payer::{bare, header};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, run, stack, stack_with};
 
-/// Sends the same request many times at once.
+/// Sends the same request many times concurrently.
 async fn at_once(payer: &Payer, path: &str, payment: &str, body: &serde_json::Value, copies: usize) -> Vec<Answer> {
     let calls: Vec<_> = (0..copies)
         .map(|_| {
@@ -25,7 +25,7 @@ async fn at_once(payer: &Payer, path: &str, payment: &str, body: &serde_json::Va
 }
 
 #[test]
-fn ten_copies_at_once_run_the_tool_once() {
+fn ten_concurrent_copies_run_the_tool_once() {
     run(async {
         let stack = stack().await;
         for (path, body, price, status) in [
@@ -51,7 +51,7 @@ fn ten_copies_at_once_run_the_tool_once() {
             }
             assert_eq!(u64::try_from(payer.balance(&stack).await).unwrap(), 1_000_000 - price, "charged once");
 
-            // Again, later: the stored answer, to the byte, with the stored settlement.
+            // Later: the stored answer, byte for byte, with the stored settlement.
             let again = payer.client.post(path, &[("x-payment", &payment)], &body).await;
             assert_eq!((again.status, &again.text), (status, &first.text));
             assert_eq!(again.base64_header("payment-response")["success"], true);
@@ -79,7 +79,7 @@ fn a_payment_on_another_route_or_body_is_a_conflict() {
             let answer = payer.client.post(path, &[("x-payment", &payment)], &body).await;
             assert_eq!(answer.error(), (409, "payment_already_used".to_owned()), "{path}");
         }
-        // The order of members is no difference, and neither is the tool's older path.
+        // The order of members does not matter, and neither does the tool's older path.
         let text = format!("{{ \"vin\" : \"{VIN}\" }}");
         let json_type = ("content-type", "application/json");
         let same = payer
@@ -106,7 +106,7 @@ fn an_expired_payment_still_gets_its_stored_answer() {
         tokio::time::sleep(std::time::Duration::from_secs(4)).await;
         let again = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
         assert_eq!((again.status, again.text), (200, first.text));
-        // With somebody else's signature under it, it is nobody's.
+        // With another wallet's signature it opens nothing.
         let mut forged = soon.clone();
         forged.signature[10] ^= 1;
         let answer = payer.client.post(VIN_PATH, &[("x-payment", &header(&bare(&forged)))], &body).await;
@@ -114,9 +114,10 @@ fn an_expired_payment_still_gets_its_stored_answer() {
     });
 }
 
-/// Who comes back with a key or a payment after the result was forgotten is told so, and does not buy again.
+/// A client that repeats its idempotency key or payment after the result has expired gets that answer, and does not buy
+/// again.
 #[test]
-fn what_was_bought_long_ago_is_gone_and_not_in_progress() {
+fn an_expired_result_is_reported_as_gone() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -140,7 +141,7 @@ fn what_was_bought_long_ago_is_gone_and_not_in_progress() {
 }
 
 #[test]
-fn many_payments_for_one_quote_buy_one_thing() {
+fn many_payments_for_one_quote_buy_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;

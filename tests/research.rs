@@ -1,5 +1,5 @@
-//! Research: on the sites for tests, by a SearXNG-shaped search over them, with and without a model; hostile pages; and what
-//! is public of people, from feeds, pages and a server that speaks the public part of Mastodon's API
+//! Research over the test sites, found by a search server in SearXNG's format, with and without a model; hostile pages;
+//! and public data about people, from feeds, pages and a server with the public part of Mastodon's API
 //! (docs.joinmastodon.org/methods/accounts, …/methods/statuses; stored copies read 2026-11).
 
 use std::sync::{Arc, LazyLock, Mutex};
@@ -17,13 +17,13 @@ use crate::support::findings;
 use crate::support::ranking::Sites;
 use crate::support::{Payer, run, stack_with};
 
-/// What the scripted model says to its nth question.
+/// The scripted model's answer to its nth call.
 type Script = fn(usize, &Asked) -> Turn;
 
 const PATH: &str = "/v1/tools/research";
 static INDEX: LazyLock<Sites> = LazyLock::new(Sites::read);
 
-/// A port of ours that notes what it is asked.
+/// A local server that records its requests.
 #[derive(Clone)]
 struct Port {
     url: String,
@@ -46,7 +46,7 @@ impl Port {
         port
     }
 
-    /// The sites for tests, by the first part of the path.
+    /// The test sites; the first part of the path selects the site.
     async fn sites() -> Port {
         let router = sites::router();
         Port::start(move |_, request| {
@@ -56,7 +56,7 @@ impl Port {
         .await
     }
 
-    /// A search that finds what this says, in SearXNG's shape.
+    /// A search server that returns these addresses, in SearXNG's format.
     async fn searching(find: impl Fn(&str) -> Vec<String> + Clone + Send + Sync + 'static) -> Port {
         Port::start(move |_, request| {
             let query = request.uri().query().unwrap_or_default().to_owned();
@@ -81,7 +81,7 @@ impl Port {
     }
 }
 
-/// A stack that searches here and may read there.
+/// A stack that uses this search and may read these servers.
 async fn stack(search: Option<&Port>, readable: &[&Port], change: impl FnOnce(Options) -> Options) -> Stack {
     let hosts: Vec<String> = readable.iter().map(|port| port.host()).collect();
     stack_with(|options| {
@@ -102,7 +102,7 @@ async fn bought(payer: &Payer, path: &str, body: Value) -> Value {
     payer.finished(answer.json()["request_id"].as_str().unwrap()).await
 }
 
-/// A search over the sites, whose addresses lead to this port.
+/// A search over the test sites, whose results point to this server.
 async fn over(sites: &Port) -> Port {
     let origin = sites.url.clone();
     Port::searching(move |query| {
@@ -113,7 +113,7 @@ async fn over(sites: &Port) -> Port {
 }
 
 #[test]
-fn a_question_is_answered_with_quotations_and_a_report() {
+fn research_answers_with_quotations_and_a_report() {
     run(async {
         let sites = Port::sites().await;
         let search = over(&sites).await;
@@ -148,12 +148,12 @@ fn a_question_is_answered_with_quotations_and_a_report() {
             let number = usize::try_from(claim["source"].as_u64().unwrap()).unwrap();
             assert!(sources[number - 1]["url"].as_str().unwrap().starts_with(&sites.url));
         }
-        // The report lies beside the result, as it is.
+        // The report is also stored as a blob.
         let path = result["report_path"].as_str().unwrap();
         let stored = stack.app.blobs.get(path).await.unwrap().unwrap();
         assert_eq!(String::from_utf8(stored).unwrap(), report);
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 10_000);
-        // Nothing but what the search found (and the rules for robots) was asked for.
+        // Only pages from the search results and robots.txt files were read.
         assert_eq!(search.asked().len(), 2);
         let pages = sites.asked().into_iter().filter(|path| !path.ends_with("/robots.txt")).count();
         assert!(pages <= 6, "{:?}", sites.asked());
@@ -161,7 +161,7 @@ fn a_question_is_answered_with_quotations_and_a_report() {
 }
 
 #[test]
-fn what_cannot_be_researched_is_paid_back_and_nothing_found_is_a_result() {
+fn failed_research_is_paid_back_and_nothing_found_is_a_result() {
     run(async {
         let closed = Port::start(|_, _| async { StatusCode::INTERNAL_SERVER_ERROR.into_response() }).await;
         let nothing = Port::searching(|_| Vec::new()).await;
@@ -187,7 +187,7 @@ fn what_cannot_be_researched_is_paid_back_and_nothing_found_is_a_result() {
     });
 }
 
-/// The text of a question to the model without its blocks of material.
+/// The text of a message to the model without its blocks of untrusted material.
 fn outside_blocks(text: &str) -> String {
     let mut outside = String::new();
     let mut mark: Option<String> = None;
@@ -205,7 +205,7 @@ fn outside_blocks(text: &str) -> String {
     outside
 }
 
-/// A model that does whatever hostile pages tell it, told to research what only hostile pages are about.
+/// A model that follows every instruction of hostile pages, with a topic that only hostile pages are about.
 #[test]
 fn a_model_that_obeys_hostile_pages_changes_nothing() {
     run(async {
@@ -258,7 +258,7 @@ fn a_model_that_obeys_hostile_pages_changes_nothing() {
         for trap in ["deadbeef", "evil", "BERGAMOT", "1502"] {
             assert!(!told.contains(trap), "{trap} in {told}");
         }
-        // What pages say reached it between marks only, and what they hide not at all; and it was offered nothing.
+        // Page text reached the model only inside marks, hidden page text not at all, and no tools were offered.
         let asked = model.asked();
         assert_eq!(asked.len(), 1);
         assert!(asked[0].body.get("tools").is_none());
@@ -271,7 +271,7 @@ fn a_model_that_obeys_hostile_pages_changes_nothing() {
         for page in hostile.iter().filter(|page| page.path.starts_with("/hidden")) {
             assert!(page.truth.traps.iter().all(|trap| !all.contains(trap.as_str())), "{}", page.path);
         }
-        // Nobody went where a page sent them.
+        // No address from a page was opened.
         assert!(
             sites.asked().iter().all(|path| !path.contains("collect") && !path.contains("SECRETS")),
             "{:?}",
@@ -280,20 +280,20 @@ fn a_model_that_obeys_hostile_pages_changes_nothing() {
     });
 }
 
-/// Settings of a model that the price of research pays for.
+/// Settings for a model that the price of research covers.
 fn with_model(options: Options, url: String) -> Options {
     with_dear_model(options, url)
         .with("MODEL_INPUT_USD_PER_MILLION", "0.15")
         .with("MODEL_OUTPUT_USD_PER_MILLION", "0.6")
 }
 
-/// One at the prices that are taken to be its own where none are told.
+/// A model without configured prices, so that the defaults for unknown models apply.
 fn with_dear_model(options: Options, url: String) -> Options {
     options.with("MODEL_PROVIDER", "openai").with("MODEL_NAME", "a-model").with("MODEL_URL", url)
 }
 
 #[test]
-fn a_model_that_costs_more_than_the_research_is_not_asked() {
+fn a_model_that_costs_more_than_the_research_is_not_called() {
     run(async {
         let sites = Port::sites().await;
         let search = over(&sites).await;
@@ -309,7 +309,7 @@ fn a_model_that_costs_more_than_the_research_is_not_asked() {
 }
 
 #[test]
-fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research() {
+fn malformed_model_output_falls_back_to_extracted_research() {
     run(async {
         let sites = Port::sites().await;
         let search = over(&sites).await;
@@ -341,7 +341,7 @@ fn a_model_that_gives_no_answer_in_form_costs_the_writing_and_not_the_research()
     });
 }
 
-/// A model's statements: question, text, quotation, of the first source.
+/// A model's statements about the first source: question number, text, quotation.
 fn stated(claims: &[(usize, &str, &str)]) -> Turn {
     let claims = claims
         .iter()
@@ -349,10 +349,10 @@ fn stated(claims: &[(usize, &str, &str)]) -> Turn {
     chat(&json!({"claims": claims.collect::<Vec<_>>()}).to_string(), &[])
 }
 
-/// What a model leaves out of several questions is quoted, said, and counted; and it is called by the name it was asked by
-/// where it does not give one.
+/// If the model leaves out some of several questions, they are answered by quotations, and the result says and counts
+/// that. The model is named as configured if its answer does not name it.
 #[test]
-fn what_a_model_does_not_state_is_quoted_instead() {
+fn findings_the_model_leaves_out_are_quoted() {
     run(async {
         let sites = Port::sites().await;
         let page = sites::pages().iter().find(|page| page.text().contains("Brightkiln was founded in 2007")).unwrap();
@@ -400,9 +400,9 @@ fn what_a_model_does_not_state_is_quoted_instead() {
     });
 }
 
-/// Over an index of one page nobody learns that a thing is not known: the report says how little was searched.
+/// With an index of one page, "not found" means little, so the report says how little was searched.
 #[test]
-fn research_in_the_own_index_says_how_small_it_is() {
+fn research_in_our_index_says_how_little_was_searched() {
     run(async {
         let stack = stack(None, &[], |options| options).await;
         let payer = Payer::new(&stack).await;
@@ -425,10 +425,10 @@ fn research_in_the_own_index_says_how_small_it_is() {
     });
 }
 
-/// What is printed by the bench, held to what was reached once: all of it stands where it is said to stand, and most of
-/// what is known is found, and found first, while what nobody says is not.
+/// The figures that the bench prints must not get worse: all quotations are exact, most known answers are found, most
+/// of them first, and unanswerable questions are reported as not found.
 #[test]
-fn the_sites_are_quoted_word_for_word_and_mostly_answered() {
+fn research_quotes_the_test_sites_exactly_and_answers_most_questions() {
     for (questions, answered, first, not_found) in
         [(sites::questions(), 82, 72, 100), (sites::trial_questions(), 82, 76, 93)]
     {
@@ -446,7 +446,7 @@ fn the_sites_are_quoted_word_for_word_and_mostly_answered() {
     }
 }
 
-/// A person's own corner of the web: a server of the fediverse, a feed, and a home page.
+/// One person's public pages: a fediverse server, a feed, and a home page.
 async fn corner() -> Port {
     Port::start(|url, request| async move {
         let json = |value: Value| ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response();
@@ -501,7 +501,7 @@ async fn corner() -> Port {
 }
 
 #[test]
-fn what_is_public_of_people_is_found_where_they_put_it() {
+fn public_posts_are_found_on_feeds_pages_and_servers() {
     run(async {
         let corner = corner().await;
         let urls: Vec<String> =
@@ -566,7 +566,7 @@ fn what_is_public_of_people_is_found_where_they_put_it() {
         assert_eq!(job["result"]["result"]["topics"][0]["topic"], "solar kiln", "{job}");
         assert!(corner.asked().iter().all(|path| !path.contains("linkedin")));
 
-        // No posts are a result; a feed that cannot be read is none, nor is a search whose pages cannot be read.
+        // No posts are a result. A feed that cannot be read is not, and neither is a search whose pages cannot be read.
         let feeds = "/v1/tools/research/newsfeed";
         let job = bought(&payer, feeds, json!({"social_media_url": format!("{}/empty.xml", corner.url)})).await;
         assert_eq!((&job["status"], &job["result"]["result"]), (&json!("completed"), &json!([])), "{job}");
@@ -591,7 +591,7 @@ fn what_is_public_of_people_is_found_where_they_put_it() {
             );
         }
 
-        // What nobody reads here has no price; what turns out to be nothing of the kind is paid back.
+        // Addresses that cannot be read here get no price. A page that turns out to have no posts is paid back.
         for url in ["https://www.linkedin.com/in/ada-stone", "https://x.com/ada"] {
             let refused = payer.client.post(interactions, &[], &json!({"social_media_url": url})).await;
             assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);

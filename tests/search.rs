@@ -1,5 +1,6 @@
-//! Web search. Providers are contract servers of ours that answer in the documented shapes (each file of
-//! `common/web/src/search/vendors` names the page, read 2026-11 in stored copies), and do what no honest provider would.
+//! Web search. Providers are contract servers that answer in the documented formats (each file of
+//! `common/web/src/search/vendors` names the page, read 2026-11 in stored copies), and that misbehave as no honest
+//! provider would.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -87,7 +88,7 @@ async fn answer(
     .unwrap()
 }
 
-/// A toolbox that knows these providers, in this order.
+/// A toolbox with these providers, in this order.
 fn toolbox(providers: &[(&str, &Provider)]) -> Arc<Toolbox> {
     try_toolbox(providers).unwrap()
 }
@@ -108,7 +109,7 @@ fn try_toolbox(providers: &[(&str, &Provider)]) -> Result<Arc<Toolbox>, StoreErr
             "SEARCH_PROVIDERS" => names.join(","),
             "PROVIDER_URLS" => all(|provider| provider.url.clone()).to_string(),
             "PROVIDER_KEYS" => all(|_| KEY.to_owned()).to_string(),
-            // There is no database, and so no index.
+            // No database, so no index.
             "AWS_ENDPOINT_URL" => "http://127.0.0.1:9".to_owned(),
             _ => return None,
         })
@@ -127,7 +128,7 @@ fn soon(secs: u64) -> Instant {
 }
 
 #[test]
-fn each_provider_is_asked_and_read_as_documented() {
+fn each_provider_is_called_and_parsed_as_documented() {
     run(async {
         let brave = json!({"type": "search", "query": {"original": "tides"}, "web": {"type": "search", "results": [
             {"title": "<strong>Tides</strong> &amp; moon", "url": "https://a.example/tides?utm_source=x", "description": "How the <strong>moon</strong> pulls", "page_age": "2025-03-04T05:06:07", "profile": {"name": "A"}, "meta_url": {"hostname": "a.example"}},
@@ -232,7 +233,7 @@ fn each_provider_is_asked_and_read_as_documented() {
             assert!(dated && (found.hits[0].published_at.is_some() || name == "tavily"), "{name}");
             assert_eq!(found.hits[1].snippet, None, "{name}");
         }
-        // Nothing found, as Brave says it.
+        // Brave's form of "nothing found".
         let none = Provider::start(Turn::Json(json!({"type": "search", "query": {"original": "x"}}))).await;
         let found = toolbox(&[("brave", &none)]).find_pages(&query("x", 5), soon(8)).await.unwrap();
         assert!(found.hits.is_empty());
@@ -240,7 +241,7 @@ fn each_provider_is_asked_and_read_as_documented() {
 }
 
 #[test]
-fn providers_that_fail_or_hang_give_way_to_the_next() {
+fn a_provider_that_fails_or_hangs_is_followed_by_the_next() {
     run(async {
         let good =
             json!({"results": [{"title": "Found", "url": "https://a.example/", "content": "here"}], "request_id": "t"});
@@ -262,20 +263,20 @@ fn providers_that_fail_or_hang_give_way_to_the_next() {
             assert_eq!((found.source.provider, found.hits.len()), ("tavily", 1), "{name}");
             assert!(!bad.asked.lock().unwrap().is_empty() && started.elapsed() < Duration::from_secs(5), "{name}");
         }
-        // When nobody answers, the last one's reason is told, and no key.
+        // If all providers fail, the reason of the last one is returned, without any key.
         let busy = Provider::start(Turn::Busy).await;
         let error = toolbox(&[("brave", &busy)]).find_pages(&query("x", 5), soon(6)).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::RateLimited);
         assert!(!error.message.contains(KEY));
-        // A name that nobody has stops the start.
+        // An unknown provider name stops the start.
         let error = try_toolbox(&[("unheard-of", &busy), ("brave", &busy)]).err().expect("a refusal").to_string();
         assert!(error.contains("SEARCH_PROVIDERS") && error.contains("unheard-of") && !error.contains(KEY), "{error}");
     });
 }
 
-/// `docs/SEARCH.md` shows a provider as one file: the very file there is, which the test above asks and reads.
+/// `docs/SEARCH.md` shows a provider as one file. It is the real file, which the test above uses.
 #[test]
-fn the_example_of_the_documentation_is_one_file_and_works() {
+fn the_documented_example_provider_is_one_file_and_works() {
     let text = std::fs::read_to_string(root().join("docs/SEARCH.md")).unwrap();
     let example = text.split_once("```rust\n").unwrap().1.split_once("```").unwrap().0;
     let folder = root().join("common/web/src/search/vendors");
@@ -284,7 +285,7 @@ fn the_example_of_the_documentation_is_one_file_and_works() {
     assert_eq!(files.len(), 1);
     let name = files[0].path().file_stem().unwrap().to_str().unwrap().to_owned();
     assert_eq!(web::search::vendors::find(&name).unwrap().name, name);
-    // No other source file names it: touching this one was all there was to do.
+    // No other source file names it, so adding this one file is enough.
     let mut folders = vec![root().join("common")];
     let mut naming = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -316,9 +317,9 @@ async fn read(payer: &Payer, url: &str) {
     assert_eq!(job["status"], "completed", "{job}");
 }
 
-/// What cannot be looked for has no price: neither a search, nor research, which begins with one.
+/// Without an index there is no price: neither for search nor for research, which starts with a search.
 #[test]
-fn what_was_read_is_found_and_an_empty_index_has_no_price() {
+fn read_pages_are_found_and_an_empty_index_has_no_price() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
@@ -355,7 +356,8 @@ fn what_was_read_is_found_and_an_empty_index_has_no_price() {
         assert_eq!((&body["total"], &body["result_count"], &body["index"]["pages"]), (&json!(1), &json!(1), &json!(1)));
         assert!(body["index"]["updated_at"].as_str().is_some() && body["receipt_id"].is_string());
 
-        // An address that is a key is nobody else's to find; what says so little is no page.
+        // A page whose address contains a token must not be found by others. A page with hardly any text is not
+        // indexed.
         read(&payer, &format!("{}/article?token=abc", stack.site_url)).await;
         read(&payer, &format!("{}/prices", stack.site_url)).await;
         until_pages(&stack, 2).await;
@@ -366,7 +368,7 @@ fn what_was_read_is_found_and_an_empty_index_has_no_price() {
             "nothing found is a result: {body}"
         );
 
-        // By MCP the result's members stand where its output schema says.
+        // Over MCP the result matches the tool's output schema.
         let headers = [("accept", "application/json, text/event-stream"), ("authorization", token.as_str())];
         let ask = |method: &'static str, params: Value| {
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
@@ -386,7 +388,7 @@ fn what_was_read_is_found_and_an_empty_index_has_no_price() {
 }
 
 #[test]
-fn seeds_are_read_and_hostile_pages_are_plain_text() {
+fn seeds_are_crawled_and_hostile_pages_stay_plain_text() {
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -404,7 +406,7 @@ fn seeds_are_read_and_hostile_pages_are_plain_text() {
             "<urlset><url><loc>http://{address}/asks</loc></url><url><loc>http://{address}/kelp</loc></url><url><loc>http://{address}/hostile</loc></url><url><loc>http://169.254.169.254/</loc></url></urlset>"
         );
         let html = |text: String| move || async move { ([("content-type", "text/html; charset=utf-8")], text) };
-        // It asks us by name, and is read before the others.
+        // It excludes us by name, and is read before the others.
         let asks = html(page("Kelp of ours", "Kelp is not to be found by this service."));
         let asks = move || async move { ([("x-robots-tag", "otherbot: all, agora: noindex")], asks().await) };
         let router = axum::Router::new()
@@ -433,7 +435,8 @@ fn seeds_are_read_and_hostile_pages_are_plain_text() {
     });
 }
 
-/// A blob store that counts, and in which a writer dies: its nth operation never ends, before or after it was done.
+/// A blob store that counts, and in which a writer dies: its nth operation never returns, either before or after it is
+/// done.
 struct Dying {
     blobs: Arc<dyn Blobs>,
     left: AtomicI64,
@@ -485,11 +488,11 @@ impl Blobs for Dying {
     }
 }
 
-/// Small enough that every change merges, forgets and throws away.
+/// So small that every change merges segments, drops old pages and deletes blobs.
 const TIGHT: Limits =
     Limits { pages: 40, bytes: u64::MAX, segment_pages: 8, small_segments: 1, kept_for: Duration::ZERO };
 
-/// Puts a page where a reader would, and returns its key.
+/// Stores a page as a reader would, and returns its key.
 async fn put(blobs: &dyn Blobs, name: &str, text: &str, read_at: i64) -> String {
     let url = format!("https://example.org/{name}");
     let page = StoredPage {
@@ -512,19 +515,19 @@ fn writer(stack: &Stack, blobs: Arc<dyn Blobs>, limits: Limits) -> Writer {
     Writer::new(stack.app.db.clone(), blobs, Clock::system(), limits)
 }
 
-/// A toolbox as another process would have it.
+/// A toolbox as another process has it.
 fn fresh(stack: &Stack, blobs: Arc<dyn Blobs>) -> Toolbox {
     let connections = Connections::open(&stack.config).unwrap();
     Toolbox { blobs, ..stack.app.toolbox(&connections, FetchPolicy::default()).unwrap() }
 }
 
-/// How many pages a search for a word finds.
+/// The number of pages that a search for a word finds.
 async fn count(toolbox: &Toolbox, word: &str) -> u64 {
     toolbox.find_pages(&query(word, 20), soon(8)).await.unwrap().total.unwrap()
 }
 
 #[test]
-fn a_writer_that_dies_at_any_step_loses_nothing() {
+fn an_index_writer_that_crashes_at_any_step_loses_nothing() {
     run(async {
         let stack = quiet_stack().await;
         let blobs = stack.app.blobs.clone();
@@ -536,12 +539,12 @@ fn a_writer_that_dies_at_any_step_loses_nothing() {
                 for (index, text) in ["one", "two"].iter().enumerate() {
                     change.add.push(put(&*blobs, &format!("{name}-{index}"), text, pages).await);
                 }
-                // A page that is there already says something else now.
+                // A page that is already indexed has changed.
                 change.add.push(put(&*blobs, "changing", &format!("version{done_first}{step}"), pages).await);
                 let dying = Dying::after(&blobs, step, done_first);
                 let dying = writer(&stack, dying, TIGHT);
                 let died = tokio::time::timeout(Duration::from_millis(400), dying.apply(&change)).await.is_err();
-                // The queue hands the messages to somebody else.
+                // The queue delivers the messages to another writer.
                 writer(&stack, blobs.clone(), TIGHT).apply(&change).await.unwrap();
                 pages += 2;
                 let toolbox = fresh(&stack, blobs.clone());
@@ -555,14 +558,14 @@ fn a_writer_that_dies_at_any_step_loses_nothing() {
                 }
             }
         }
-        // Nothing that counts was thrown away: every page found can be read.
+        // No blob in use was deleted: every page found can be read.
         let found = fresh(&stack, blobs).find_pages(&query("everywhere", 20), soon(8)).await.unwrap();
         assert!(found.hits.iter().all(|hit| hit.snippet.is_some()), "{found:?}");
     });
 }
 
 #[test]
-fn writers_at_once_keep_each_others_pages() {
+fn concurrent_writers_keep_each_others_pages() {
     run(async {
         let stack = quiet_stack().await;
         let blobs = stack.app.blobs.clone();
@@ -572,7 +575,7 @@ fn writers_at_once_keep_each_others_pages() {
             async move {
                 for round in 0..3 {
                     let add = vec![put(&*blobs, &format!("{who}-{round}"), &format!("writer{who}"), round).await];
-                    // Who is refused too often gives the message back, and gets it again.
+                    // After too many conflicts a writer returns the message, and gets it again.
                     while writer.apply(&Change { add: add.clone(), ..Change::default() }).await.is_err() {}
                 }
             }
@@ -587,7 +590,7 @@ fn writers_at_once_keep_each_others_pages() {
 }
 
 #[test]
-fn the_index_forgets_the_oldest_and_throws_away_what_was_replaced() {
+fn the_index_drops_the_oldest_pages_and_deletes_replaced_blobs() {
     run(async {
         let stack = quiet_stack().await;
         let blobs = stack.app.blobs.clone();
@@ -607,7 +610,7 @@ fn the_index_forgets_the_oldest_and_throws_away_what_was_replaced() {
             assert_eq!(count(&toolbox, &format!("number{number}")).await, u64::from(number >= 3), "{number}");
         }
         assert!(blobs.get(&keys[0]).await.unwrap().is_none() && blobs.get(&keys[7]).await.unwrap().is_some());
-        // A message that comes again changes nothing; one about an older reading neither.
+        // A repeated message changes nothing, and neither does one with an older reading.
         let before = Pointer::load(&stack.app.db, true).await.unwrap();
         let older = put(&*blobs, "p7", "stale", -100).await;
         assert_eq!(apply(&[keys[7].clone(), older, keys[0].clone()]).await.added, 0);
@@ -621,9 +624,9 @@ fn the_index_forgets_the_oldest_and_throws_away_what_was_replaced() {
     });
 }
 
-/// The figures of `docs/SEARCH.md`.
+/// Checks the figures of `docs/SEARCH.md`.
 #[test]
-fn a_search_reads_little() {
+fn a_search_reads_as_few_blobs_as_documented() {
     run(async {
         let stack = quiet_stack().await;
         let blobs = stack.app.blobs.clone();
@@ -638,13 +641,13 @@ fn a_search_reads_little() {
             let (gets, puts) = (counted.gets.load(Ordering::SeqCst), counted.puts.load(Ordering::SeqCst));
             indexer.apply(&Change { add, ..Change::default() }).await.unwrap();
             let (gets, puts) = (counted.gets.load(Ordering::SeqCst) - gets, counted.puts.load(Ordering::SeqCst) - puts);
-            // Ten pages and the manifest; a segment and a manifest.
+            // Reads: ten pages and the manifest. Writes: a segment and a manifest.
             assert_eq!((gets, puts), (if batch == 0 { 10 } else { 11 }, 2));
         }
         let counted = Dying::after(&blobs, i64::MAX, false);
         let toolbox = fresh(&stack, counted.clone());
         assert_eq!(count(&toolbox, "herring").await, 50);
-        // The manifest, five segments, twenty pages that are looked at.
+        // The manifest, five segments, and the twenty pages that are looked at.
         assert_eq!(counted.gets.load(Ordering::SeqCst), 1 + 5 + 20);
         count(&toolbox, "herrings").await;
         assert_eq!(counted.gets.load(Ordering::SeqCst), 1 + 5 + 20 + 20);
@@ -655,7 +658,7 @@ fn a_search_reads_little() {
 fn the_index_ranks_better_than_plain_bm25() {
     let sites = Sites::read();
     let plain = Plain::of(&sites);
-    // Every fourth query: the bench judges them all.
+    // Every fourth query, to be fast; the bench uses all.
     let queries: Vec<_> = sites::queries().into_iter().step_by(4).collect();
     let hosts: HashSet<&str> = sites::pages().iter().map(|page| page.host.as_str()).collect();
     assert!(sites.count() >= 150 && hosts.len() >= 10);

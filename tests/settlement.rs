@@ -1,5 +1,5 @@
-//! Facilitators and chains that fail, lie or fall silent: never a second payment, never a fresh 402 after a broadcast,
-//! and whatever moved is found in the end.
+//! Facilitators and chains that fail, lie or do not answer: never a second payment, never a fresh 402 after a
+//! broadcast, and money that moved is always found in the end.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,32 +16,32 @@ use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, chain, eventually, run, stack_with};
 
-/// A facilitator of ours that speaks the documented protocol (x402.md §3) and settles on the local chain, or does
-/// what a script says.
+/// A facilitator that speaks the x402 facilitator protocol (`/verify`, `/settle`) and settles on the local chain, or
+/// follows a script.
 #[derive(Clone, Default)]
 struct Facilitator {
     asked: Arc<Mutex<Vec<(String, Value)>>>,
     script: Arc<Mutex<Vec<Act>>>,
-    /// What was broadcast and is in no block yet.
+    /// Broadcast payments that are in no block yet.
     waiting: Arc<Mutex<Vec<Value>>>,
 }
 
-/// What the facilitator does at a `/settle`.
+/// How the facilitator handles a `/settle`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Act {
-    /// Settles and says so.
+    /// Settles and returns success.
     Settle,
-    /// Broadcasts, and answers that it has not seen the end.
+    /// Broadcasts, and answers that the outcome is not known yet.
     SayPending,
-    /// Broadcasts, and breaks the connection.
+    /// Broadcasts, and drops the connection.
     SettleAndHang,
-    /// Broadcasts, and answers with this status and word while no block has it.
+    /// Broadcasts, and answers with this status and error before any block has it.
     BroadcastAndSay(u16, &'static str),
-    /// Broadcasts nothing and refuses by name.
+    /// Broadcasts nothing and returns a named refusal.
     Refuse,
-    /// Broadcasts nothing and answers with a page of an overloaded proxy.
+    /// Broadcasts nothing and returns an overloaded proxy's error page.
     Overloaded,
-    /// Answers that the request was not authorised.
+    /// Answers that the request was not authorized.
     Unauthorized,
 }
 
@@ -59,7 +59,7 @@ impl Facilitator {
         *self.script.lock().unwrap() = acts.to_vec();
     }
 
-    /// Blocks take what was broadcast.
+    /// Mines what was broadcast.
     async fn mine(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
         for body in waiting {
@@ -119,7 +119,7 @@ async fn settle(State(facilitator): State<Facilitator>, Json(body): Json<Value>)
     }
 }
 
-/// Broadcasts what the payload says; `None` if it reverts.
+/// Broadcasts the payload's authorization; `None` if it reverts.
 async fn put_on_chain(body: &Value) -> Option<Value> {
     use evm::abi::{self, Argument};
     use evm::{parse_decimal_word, parse_hex0x, parse_word};
@@ -150,7 +150,7 @@ fn id_of(answer: &Answer) -> String {
 }
 
 #[test]
-fn a_facilitator_settles_and_is_asked_what_the_protocol_says() {
+fn facilitator_requests_follow_the_protocol() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -180,7 +180,7 @@ fn a_facilitator_settles_and_is_asked_what_the_protocol_says() {
 }
 
 #[test]
-fn a_refusal_is_a_402_and_nothing_is_run() {
+fn a_refusal_is_a_402_and_runs_nothing() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -191,7 +191,8 @@ fn a_refusal_is_a_402_and_nothing_is_run() {
             .post(VIN_PATH, &[("x-payment", &header(&bare(&payer.authorize(5_000))))], &json!({"vin": VIN}))
             .await;
         assert_eq!((answer.status, &answer.json()["reason"]), (402, &json!("insufficient_funds")));
-        // Queued: refused while the caller waits, or the job fails; either way nothing was charged and nothing was read.
+        // For a queued call, either the caller gets the refusal or the job fails. In both cases nothing was charged and
+        // nothing was read.
         facilitator.will(&[Act::Refuse]);
         let authorization = payer.authorize(2_000);
         let body = json!({"url": format!("{}/plain", stack.site_url)});
@@ -209,7 +210,7 @@ fn a_refusal_is_a_402_and_nothing_is_run() {
     });
 }
 
-/// After a broadcast whose end nobody saw, the answer is pending and never a fresh 402; the money is found on chain.
+/// After a broadcast with unknown outcome the answer is "pending" and never a fresh 402. The money is found on chain.
 #[test]
 fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
     run(async {
@@ -223,7 +224,7 @@ fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
             let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
             assert_eq!(answer.status, 202, "{act:?}: {}", answer.text);
             assert_eq!(answer.base64_header("payment-response")["errorReason"], "settlement_pending");
-            // The scheduler brings it to its end.
+            // The scheduler completes it.
             reconcile_now(&stack).await;
             let job = payer.finished(&id_of(&answer)).await;
             assert_eq!(
@@ -238,10 +239,10 @@ fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
     });
 }
 
-/// Whatever a facilitator says after it has broadcast: unless its answer is one that is only given before, the payment is
-/// pending, and the chain shows in the end what became of it.
+/// An error after a broadcast leaves the payment pending, unless it is one that is only given before a broadcast. The
+/// chain then shows the outcome.
 #[test]
-fn what_is_said_after_a_broadcast_is_no_refusal() {
+fn an_error_after_a_broadcast_is_not_a_refusal() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -275,7 +276,8 @@ fn what_is_said_after_a_broadcast_is_no_refusal() {
     });
 }
 
-/// Asked again after an answer that was lost, the facilitator refuses what it has broadcast itself: only the chain can tell.
+/// Asked again after a lost answer, the facilitator refuses the payment that it has broadcast itself. Only the chain
+/// shows what happened.
 #[test]
 fn a_refusal_after_a_lost_answer_is_not_believed() {
     run(async {
@@ -309,13 +311,13 @@ fn a_refusal_after_a_lost_answer_is_not_believed() {
     });
 }
 
-/// What the sweeper would look at in a minute, it looks at now.
+/// Does now what the sweeper would do in a minute.
 async fn reconcile_now(stack: &Stack) {
     local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.unwrap();
 }
 
 #[test]
-fn what_was_never_sent_is_released_and_can_be_sent_again() {
+fn a_payment_never_sent_is_released_and_can_be_retried() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -328,7 +330,7 @@ fn what_was_never_sent_is_released_and_can_be_sent_again() {
         assert_eq!(answer.error(), (500, "payment_processing_error".to_owned()));
         assert_eq!(answer.json()["expected"]["amount"], "0.005000");
         assert_eq!(payer.balance(&stack).await, 1_000_000);
-        // The same payment for the same quote, once the facilitator is well again.
+        // The same payment for the same quote, after the facilitator has recovered.
         let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!(payer.balance(&stack).await, 995_000);
@@ -354,10 +356,10 @@ fn a_queued_call_waits_out_an_outage() {
     });
 }
 
-/// A purchase that came to nothing is made anew under the same id, and its attempts begin again: who slept through that
-/// with the old one in hand moves nothing of the new.
+/// A void purchase is made again with the same id, and its attempts start again. A worker that still holds the old job
+/// cannot change the new one.
 #[test]
-fn who_held_a_job_that_came_to_nothing_does_not_hold_the_next() {
+fn a_stale_lease_does_not_affect_the_remade_job() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -384,9 +386,9 @@ fn who_held_a_job_that_came_to_nothing_does_not_hold_the_next() {
     });
 }
 
-/// The first answer was lost, and asked again the facilitator will not listen: that says nothing about the first time.
+/// The first answer was lost, and the second attempt is refused. The refusal says nothing about the first attempt.
 #[test]
-fn what_was_perhaps_sent_is_not_released() {
+fn a_payment_that_may_have_been_sent_is_not_released() {
     run(async {
         let facilitator = Facilitator::default();
         let stack = stack_of(&facilitator).await;
@@ -411,7 +413,7 @@ fn what_was_perhaps_sent_is_not_released() {
 }
 
 #[test]
-fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
+fn an_unreachable_chain_causes_no_charge_and_no_loss() {
     run(async {
         let chain = chain().await;
         let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
@@ -424,7 +426,7 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
         assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()));
         assert_eq!(payer.get("/v1/tools/balance").await.error(), (503, "provider_unavailable".to_owned()));
 
-        // Down from the broadcast on: the transaction may be anywhere, so the call is pending.
+        // The chain fails from the broadcast on. The transaction may have been sent, so the call is pending.
         let mut broadcasts = 0;
         proxy.inject(move |method| {
             broadcasts += usize::from(method == "eth_sendRawTransaction");
@@ -437,17 +439,17 @@ fn a_chain_that_cannot_be_asked_is_no_reason_to_charge_or_to_lose() {
         assert_eq!(payer.finished(&id_of(&answer)).await["status"], "completed");
         assert_eq!(payer.balance(&stack).await, 995_000);
 
-        // What was bought is told also while nothing can be asked.
+        // A stored answer is returned even while the chain is down.
         proxy.inject(|_| Some((503, json!("down"))));
         let again = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
         assert_eq!((again.status, id_of(&again)), (200, id_of(&answer)), "{}", again.text);
     });
 }
 
-/// A node that throttles, lags or lacks our gas money says nothing of the payment: before the claim the caller is told to
-/// come again, after it the job waits or comes to nothing. No payment is ever called badly signed.
+/// A node that throttles, lags, or finds no gas money says nothing about the payment. Before the claim the caller is
+/// told to retry; after it the job waits or becomes void. The payment is never reported as badly signed.
 #[test]
-fn a_node_that_cannot_say_refuses_no_payment() {
+fn a_failing_node_never_makes_a_payment_look_invalid() {
     run(async {
         let chain = chain().await;
         let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
@@ -466,7 +468,7 @@ fn a_node_that_cannot_say_refuses_no_payment() {
             let alone = json!({"jsonrpc": "2.0", "id": 0, "error": cause});
             let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "error": cause})).collect();
 
-            // While it is checked.
+            // During the check.
             let throttled = alone.clone();
             proxy.inject(move |method| (method == "eth_call").then(|| (429, throttled.clone())));
             let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
@@ -474,7 +476,7 @@ fn a_node_that_cannot_say_refuses_no_payment() {
             assert_eq!(answer.header("retry-after"), Some("2"));
             assert!(books::receipts(&stack.app.db, payer.agent()).await.is_empty(), "{cause}: nothing was claimed");
 
-            // Once it is claimed: a caller is told that nothing was sent, a job waits.
+            // After the claim: a direct caller is told that nothing was sent, a job waits.
             let throttled = json!(batch);
             proxy.inject(move |method| (method == "eth_estimateGas").then(|| (200, throttled.clone())));
             let answer = payer.client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
@@ -497,10 +499,10 @@ fn a_node_that_cannot_say_refuses_no_payment() {
     });
 }
 
-/// The broadcast never reached the node, and a stranger broadcast the payment meanwhile. The fee wallet's account nonce is
-/// spent all the same: left out, it would hold up every payment after it, for ever.
+/// The broadcast never reached the node, and a stranger broadcast the payment. The fee wallet's account nonce must be
+/// used all the same: a gap would block every later payment.
 #[test]
-fn what_a_stranger_broadcast_leaves_no_account_nonce_out() {
+fn a_strangers_broadcast_leaves_no_account_nonce_gap() {
     run(async {
         let chain = chain().await;
         let proxy = Proxy::start(chain.rpc_url(), Life::immortal()).await;
@@ -521,7 +523,7 @@ fn what_a_stranger_broadcast_leaves_no_account_nonce_out() {
     });
 }
 
-/// Many calls at once through one fee wallet: every account nonce is used once, and none is left out.
+/// Concurrent calls through one fee wallet use every account nonce once and leave no gap.
 #[test]
 fn parallel_settlements_share_a_fee_wallet() {
     run(async {
@@ -542,9 +544,9 @@ fn parallel_settlements_share_a_fee_wallet() {
     });
 }
 
-/// The fee wallet is used by somebody else as well: what was prepared can no longer land, and is prepared anew.
+/// Somebody else also uses the fee wallet: the prepared transaction can no longer be mined, so it is prepared again.
 #[test]
-fn an_account_nonce_spent_elsewhere_is_stepped_over() {
+fn an_account_nonce_spent_elsewhere_is_skipped() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
@@ -561,7 +563,7 @@ fn an_account_nonce_spent_elsewhere_is_stepped_over() {
     });
 }
 
-/// The fee wallet of a stack: whoever sent its last settlement.
+/// The fee wallet of a stack: the sender of its last settlement.
 async fn relayer_of(stack: &Stack, payer: &Payer) -> String {
     let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
     let transaction = answer.base64_header("payment-response")["transaction"].clone();

@@ -1,5 +1,5 @@
-//! `/v1/requests/subscribe`: real WebSocket clients, before, during and after a job; strangers, nonsense, dead connections,
-//! limits; and what a push costs.
+//! `/v1/requests/subscribe`: real WebSocket clients before, during and after a job; strangers, invalid messages, dead
+//! connections, limits; and the cost of a push.
 
 use std::time::{Duration, Instant};
 
@@ -30,11 +30,11 @@ use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, eventually, run, stack, st
 
 const PATH: &str = "/v1/requests/subscribe";
 
-/// A client's end of a connection.
+/// The client side of a connection.
 struct Client(WebSocketStream<TcpStream>);
 
 impl Client {
-    /// Connects with headers and a query.
+    /// Connects with these headers and this query.
     async fn try_connect(stack: &Stack, query: &str, headers: &[(&str, &str)]) -> Result<Client, (u16, Value)> {
         let host = stack.base_url.strip_prefix("http://").unwrap();
         let mut request = format!("ws://{host}{PATH}{query}").into_client_request().unwrap();
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// As the public SDK does: everything in the URL.
+    /// Connects as the public SDK does, with everything in the URL.
     async fn connect(stack: &Stack, payer: &Payer) -> Client {
         let query = format!("?wallet={}&proof={}", payer.address(), escaped(&payer.proof("read")));
         Client::try_connect(stack, &query, &[]).await.unwrap_or_else(|refused| panic!("{refused:?}"))
@@ -67,12 +67,12 @@ impl Client {
         serde_json::from_str(next.expect("an open connection").expect("a message").to_text().unwrap()).unwrap()
     }
 
-    /// Nothing more is said for a while.
+    /// Whether no message arrives for a while.
     async fn is_quiet(&mut self) -> bool {
         tokio::time::timeout(Duration::from_millis(600), self.0.next()).await.is_err()
     }
 
-    /// Subscribes to jobs of the caller's; how each is.
+    /// Subscribes to the caller's jobs and returns their states.
     async fn subscribe(&mut self, ids: &[&str]) -> Vec<Value> {
         self.say(&json!({"subscribe": ids})).await;
         let ack = self.next().await;
@@ -84,7 +84,7 @@ impl Client {
         states
     }
 
-    /// Messages until a job is over, the last one included.
+    /// The messages until a job is over, including the last one.
     async fn until_over(&mut self, id: &str) -> Vec<Value> {
         let mut told = Vec::new();
         loop {
@@ -108,7 +108,7 @@ async fn read_page(payer: &Payer, stack: &Stack) -> String {
     accepted["request_id"].as_str().unwrap_or_else(|| panic!("{accepted}")).to_owned()
 }
 
-/// A job of a soul, which its worker ends when the test says so.
+/// Buys a job of a soul. Its worker ends it when the test does so.
 async fn sold_job(shop: &Shop, payer: &Payer) -> String {
     let answer = payer.buy(&shop.execute_path(), &text("two words")).await;
     assert_eq!(answer.status, 202, "{}", answer.text);
@@ -158,14 +158,14 @@ fn a_job_is_followed_before_during_and_after() {
             assert_eq!(last.as_object().unwrap().len(), 4, "what the contract names and nothing else: {last}");
             assert!(client.is_quiet().await, "an end is told once");
         }
-        // Nothing is left of the subscriptions, and what is over is told at once to whoever comes late.
+        // No subscription is left. A client that subscribes after the end gets the result at once.
         let left = rows::subscribers(&stack.app.db, id.parse().unwrap(), stack.app.clock.now()).await.unwrap();
         assert!(left.is_empty(), "{left:?}");
         assert_eq!(early.subscribe(&[&id]).await[0]["status"], "completed");
         let left = rows::subscribers(&stack.app.db, id.parse().unwrap(), stack.app.clock.now()).await.unwrap();
         assert!(left.is_empty(), "{left:?}");
 
-        // A job of our own, followed from the moment it was bought; and one that fails.
+        // A job of a tool, followed from its purchase; and one that fails.
         let id = read_page(&payer, &stack).await;
         early.say(&json!({"subscribe": [id]})).await;
         assert!(early.until_over(&id).await.last().unwrap()["result"]["markdown"].is_string());
@@ -180,7 +180,7 @@ fn a_job_is_followed_before_during_and_after() {
 }
 
 #[test]
-fn strangers_learn_nothing_of_a_job() {
+fn strangers_learn_nothing_about_a_job() {
     run(async {
         let stack = stack().await;
         let (owner, stranger) = (Payer::new(&stack).await, Payer::new(&stack).await);
@@ -205,7 +205,7 @@ fn strangers_learn_nothing_of_a_job() {
 }
 
 #[test]
-fn the_upgrade_itself_is_proven() {
+fn the_upgrade_requires_a_proof() {
     run(async {
         let stack = stack().await;
         let (payer, other) = (Payer::new(&stack).await, Payer::new(&stack).await);
@@ -221,7 +221,7 @@ fn the_upgrade_itself_is_proven() {
         let bad = |reason: &str| no(401, "invalid_proof", json!(reason));
         let proof = |proof: &str| format!("?wallet={wallet}&proof={}", escaped(proof));
 
-        // What older SDKs send: they poll instead.
+        // Older SDKs send no proof. They poll instead.
         assert_eq!(refused(format!("?wallet={wallet}"), &[]).await, no(401, "proof_required", Value::Null));
         assert_eq!(refused(String::new(), &[]).await, no(401, "proof_required", Value::Null));
         assert_eq!(refused(proof("forged"), &[]).await, bad("malformed"));
@@ -232,7 +232,7 @@ fn the_upgrade_itself_is_proven() {
         forged["agent"] = json!(wallet);
         assert_eq!(refused(proof(&header(&forged)), &[]).await, bad("invalid"));
         assert_eq!(refused(format!("?wallet={}", "x".repeat(5000)), &[]).await.0, 400);
-        // A bearer token in a URL is never looked at, wherever it is put.
+        // A bearer token in a URL is never accepted, in whatever parameter.
         let token = payer.token(&stack).await;
         let secret = token.strip_prefix("Bearer ").unwrap();
         for name in ["token", "access_token", "authorization", "proof"] {
@@ -241,7 +241,8 @@ fn the_upgrade_itself_is_proven() {
         let named = [("authorization", token.as_str()), ("x-agent-id", wallet.as_str())];
         assert_eq!(refused(format!("?wallet={foreign}"), &named).await, no(403, "agent_mismatch", Value::Null));
 
-        // Once, in the URL (with its plus signs unescaped, too), in a header, or by token in a header.
+        // Accepted once: a proof in the URL (also with its plus signs unescaped) or in a header. A token is accepted in
+        // a header.
         let good = payer.proof("read");
         Client::try_connect(&stack, &proof(&good), &[]).await.unwrap();
         assert_eq!(refused(proof(&good), &[]).await, bad("already_used"));
@@ -252,11 +253,11 @@ fn the_upgrade_itself_is_proven() {
         let mut by_token = Client::try_connect(&stack, "", &[("authorization", &token)]).await.unwrap();
         by_token.say(&json!({"type": "ping"})).await;
         assert_eq!(by_token.next().await, json!({"type": "pong"}));
-        // What asks for no upgrade is a request like others.
+        // A request without an upgrade gets an ordinary answer.
         assert_eq!(payer.get(PATH).await.error(), (404, "not_found".to_owned()));
         assert_eq!(payer.client.post(PATH, &[], &json!({})).await.status, 405);
 
-        // A token that is taken back opens nothing any more, also where a connection is open.
+        // A revoked token no longer works, even on an open connection.
         let id = read_page(&payer, &stack).await;
         by_token.say(&json!({"subscribe": [id]})).await;
         assert_eq!(by_token.next().await["requests"], json!([id]));
@@ -273,7 +274,7 @@ fn the_upgrade_itself_is_proven() {
 }
 
 #[test]
-fn nonsense_is_answered_and_ends_nothing() {
+fn invalid_messages_are_answered_and_keep_the_connection_open() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;
@@ -292,7 +293,7 @@ fn nonsense_is_answered_and_ends_nothing() {
             client.0.send(Message::binary(bytes)).await.unwrap();
             assert_eq!(client.next().await["error"], "invalid_request");
         }
-        // Bytes that are text are text.
+        // Binary frames that hold text are read as text.
         client.0.send(Message::binary(json!({"type": "ping"}).to_string())).await.unwrap();
         assert_eq!(client.next().await, json!({"type": "pong"}));
         client.0.send(Message::Ping(Vec::new().into())).await.unwrap();
@@ -301,7 +302,7 @@ fn nonsense_is_answered_and_ends_nothing() {
         assert_eq!(client.next().await, json!({"type": "unsubscribed", "requests": []}));
         assert_eq!(client.next().await, json!({"type": "subscribed", "requests": [], "rejected": []}));
 
-        // Only a frame that no gateway takes ends its own connection, and says why; others go on.
+        // Only a frame that is too large for the gateway closes its own connection, with a reason. Others stay open.
         let mut huge = Client::connect(&stack, &payer).await;
         huge.0.send(Message::text("x".repeat(33 * 1024))).await.unwrap();
         loop {
@@ -316,14 +317,14 @@ fn nonsense_is_answered_and_ends_nothing() {
     });
 }
 
-/// How many rows lie in a partition of the agents table.
+/// The number of rows in a partition of the agents table.
 async fn rows_of(db: &Db, pk: String) -> usize {
     let query = platform::store::db::Query::new(&db.tables.agents, "#pk = :pk", 1000).latest().bind("pk", pk).unwrap();
     db.query::<Value>(query).await.unwrap().len()
 }
 
 #[test]
-fn what_is_dead_is_taken_apart() {
+fn dead_connections_and_their_subscriptions_are_removed() {
     run(async {
         let stack = stack().await;
         let (db, now) = (&stack.app.db, || stack.app.clock.now());
@@ -333,7 +334,7 @@ fn what_is_dead_is_taken_apart() {
         let request: RequestId = id.parse().unwrap();
         let slots = || rows_of(db, format!("SOCKETS#{}", payer.agent()));
 
-        // One says good-bye, one falls silent, and one is gone without the gateway having told.
+        // One client closes, one just drops the connection, and one is gone without notice from the gateway.
         let (mut polite, mut rude) = (Client::connect(&stack, &payer).await, Client::connect(&stack, &payer).await);
         let mut alive = Client::connect(&stack, &payer).await;
         for client in [&mut polite, &mut rude, &mut alive] {
@@ -348,7 +349,7 @@ fn what_is_dead_is_taken_apart() {
         eventually("two connections to be forgotten", || async { (slots().await == 2).then_some(()) }).await;
         assert_eq!(rows::subscribers(db, request, now()).await.unwrap().len(), 2);
 
-        // The next push finds the ghost out; the living one is told.
+        // The next push discovers the missing client. The live one gets the message.
         shop.claim(&soul_job(&id)).await;
         let progress = json!({"message": "going on", "percent": 1});
         shop.send("POST", &format!("/jobs/{}/progress", soul_job(&id)), &progress).await;
@@ -357,7 +358,7 @@ fn what_is_dead_is_taken_apart() {
         assert_eq!(rows::subscribers(db, request, now()).await.unwrap().len(), 1);
         assert!(rows::load(db, "ghost=", now()).await.unwrap().is_none());
 
-        // A subscription that was written while its connection was being forgotten.
+        // A subscription that was written while its connection was being removed.
         db.write(
             Write::put(
                 &db.tables.agents,
@@ -379,8 +380,8 @@ fn what_is_dead_is_taken_apart() {
         .await;
         assert!(alive.is_quiet().await, "who unsubscribed is told nothing");
 
-        // A connection that nobody knows any more is closed when it speaks: its owner connects again. Only whoever signs
-        // may send to connections.
+        // A message on an unknown connection closes it, so that its client reconnects. Only signed requests may send to
+        // connections.
         let query = platform::store::db::Query::new(&db.tables.agents, "#pk = :pk", 9).latest();
         let slot: Vec<Value> = db.query(query.bind("pk", format!("SOCKETS#{}", payer.agent())).unwrap()).await.unwrap();
         let connection = slot[0]["connection"].as_str().unwrap();
@@ -394,7 +395,7 @@ fn what_is_dead_is_taken_apart() {
 }
 
 #[test]
-fn connections_and_subscriptions_are_bounded_whatever_comes_at_once() {
+fn concurrent_connections_and_subscriptions_stay_within_limits() {
     run(async {
         let stack = stack().await;
         let (db, now) = (&stack.app.db, stack.app.clock.now());
@@ -402,7 +403,7 @@ fn connections_and_subscriptions_are_bounded_whatever_comes_at_once() {
         let names: Vec<String> = (0..120).map(|number| format!("at-once-{number}")).collect();
         let opened = join_all(names.iter().map(|name| rows::open(db, name, payer.agent(), None, now))).await;
         let opened: Vec<_> = names.iter().zip(opened).filter(|(_, opened)| matches!(opened, Ok(true))).collect();
-        // Some may have met others at the same slot too often; none is too many.
+        // Some may have lost the race for a slot too often, but there are never too many.
         assert!(opened.len() <= usize::from(MAX_CONNECTIONS) && opened.len() >= 50, "{}", opened.len());
         let mut number = 0;
         while rows::open(db, &format!("filler-{number}"), payer.agent(), None, now).await.unwrap() {
@@ -412,13 +413,13 @@ fn connections_and_subscriptions_are_bounded_whatever_comes_at_once() {
         let query = format!("?proof={}", escaped(&payer.proof("read")));
         let refused = Client::try_connect(&stack, &query, &[]).await.err().unwrap();
         assert_eq!((refused.0, &refused.1["error"]), (429, &json!("too_many_connections")));
-        // Another agent has its own, and a slot is free again once its connection is.
+        // Another agent has its own limit. A closed connection frees its slot.
         Client::connect(&stack, &Payer::with(&stack, 0).await).await;
         let (gone, _) = opened[0];
         rows::close(db, gone).await;
         Client::connect(&stack, &payer).await;
 
-        // Of one connection: a hundred, whatever is asked at once.
+        // One connection has at most a hundred subscriptions, also with concurrent requests.
         let (name, _) = opened[1];
         let connection = rows::load(db, name, now).await.unwrap().unwrap();
         let wishes: Vec<Vec<RequestId>> = (0..4).map(|_| (0..30).map(|_| RequestId::random()).collect()).collect();
@@ -429,10 +430,9 @@ fn connections_and_subscriptions_are_bounded_whatever_comes_at_once() {
     });
 }
 
-/// The job ends after each single request that a subscription makes of the database: however it falls, the client learns
-/// of it.
+/// The job ends after each single database request of a subscription. The client always learns of the end.
 #[test]
-fn no_end_falls_between_the_look_and_the_subscription() {
+fn a_job_that_ends_during_subscription_is_reported() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;
@@ -470,7 +470,7 @@ fn no_end_falls_between_the_look_and_the_subscription() {
             });
             client.say(&json!({"subscribe": [id]})).await;
             if moment == 7 {
-                // More requests than a subscription makes: it ends after all of them.
+                // More requests than a subscription makes: the job ends after all of them.
                 assert_eq!(client.next().await["type"], "subscribed");
                 proxy.heal();
                 end_elsewhere(&database, &stack.environment, &id);
@@ -482,7 +482,7 @@ fn no_end_falls_between_the_look_and_the_subscription() {
     });
 }
 
-/// The database without the proxy in front of it.
+/// Direct access to the database, without the proxy.
 struct Pipe {
     config: Config,
     db: Db,
@@ -497,7 +497,7 @@ impl Pipe {
     }
 }
 
-/// Ends a job at once, from a thread that waits for nobody here.
+/// Ends a job at once, from another thread that does not wait for this runtime.
 fn end_elsewhere(database: &str, environment: &std::collections::HashMap<String, String>, id: &str) {
     let mut config = Config::read(|name| environment.get(name).cloned()).unwrap();
     config.aws.endpoint = Some(database.to_owned());
@@ -512,7 +512,7 @@ fn end_elsewhere(database: &str, environment: &std::collections::HashMap<String,
     let thread = std::thread::spawn(move || {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(end);
     });
-    // The database runs on this runtime too: it gets another worker for as long as this one waits.
+    // The database runs on this runtime too, so the runtime gets another worker thread while this one waits.
     tokio::task::block_in_place(|| thread.join().unwrap());
 }
 
@@ -527,9 +527,9 @@ fn units(seen: &[Seen]) -> (f64, f64) {
     (seen.iter().map(|seen| seen.read_units).sum(), seen.iter().map(|seen| seen.write_units).sum())
 }
 
-/// What it costs, on the wire: to subscribe, to be told, and that nothing of it grows with what others subscribed to.
+/// Counts on the wire what subscribing and pushing cost. Nothing grows with the subscriptions of others.
 #[test]
-fn a_push_costs_what_its_own_subscribers_cost() {
+fn the_cost_of_a_push_depends_only_on_its_own_subscribers() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let database = Proxy::start(&database, Life::immortal()).await;
@@ -547,7 +547,7 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         let load = async || store::load_latest(db, id.parse().unwrap()).await.unwrap().unwrap();
         database.take_seen();
 
-        // A job that nobody subscribed to never wakes the pusher: there is nothing to count.
+        // A job without subscribers never invokes the pusher, so there is nothing to count.
         let unwatched = load().await;
         assert!(!unwatched.watched);
         database.take_seen();
@@ -581,7 +581,8 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         assert_eq!(beside, alone, "the same units beside 10,000 subscriptions of another's");
         assert_eq!(alone, (1.0, 0.0), "one query of the job's own partition");
 
-        // A result that no message can carry is not cut: who is told so polls, and who does not know the message as well.
+        // A result too large for a message is not truncated. The client gets a "poll" message, which has no
+        // `request_id`, so that clients which do not know it poll as well.
         let place = Place::Inline(json!("x".repeat(200_000)).to_string());
         let (provider, provider_request_id) = ("test".to_owned(), None);
         let mode = Mode::Embedded;
@@ -590,7 +591,7 @@ fn a_push_costs_what_its_own_subscribers_cost() {
         let told: Value = serde_json::from_str(&text_of(&*stack.app.blobs, &large).await.unwrap()).unwrap();
         assert_eq!((&told["type"], &told["requests"], told.get("request_id")), (&json!("poll"), &json!([id]), None));
 
-        // The end also takes the subscription away.
+        // The end also removes the subscription.
         let over = Job { outcome: Some(job::Outcome::Failed), ..job.clone() };
         pusher.tell(&over, now).await.unwrap();
         let end = units(&database.take_seen());
@@ -605,9 +606,9 @@ fn a_push_costs_what_its_own_subscribers_cost() {
     });
 }
 
-/// A connection that hangs, one that fails and one that is gone hold up nobody else.
+/// A connection that hangs, one that fails and one that is gone delay no other.
 #[test]
-fn a_slow_connection_holds_nobody_up() {
+fn a_slow_connection_delays_no_other() {
     run(async {
         let stack = stack().await;
         let (db, now) = (&stack.app.db, stack.app.clock.now());

@@ -1,5 +1,5 @@
-//! What sold work uses of what is paid for, and who pays for it when the work fails: tools by their price, the model by its
-//! tokens, within what the buyer was told, over all attempts together.
+//! The cost of tools and models in sold work, and who pays it if the work fails: tools by price, models by tokens,
+//! within the amount quoted to the buyer, over all attempts together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ use crate::support::payer::{bare, header, v1, v2};
 use crate::support::programs::{DONE_IF_ANSWERED, FAILS_AND_TELLS, caller};
 use crate::support::{Answer, Client, Payer, VIN, books, eventually, run, stack, stack_with};
 
-/// What a program asks of the tool.
+/// The program's request to the tool.
 fn request() -> String {
     json!({"tool": "vin_decode", "arguments": {"vin": VIN}}).to_string()
 }
@@ -45,10 +45,10 @@ async fn ended(payer: &Payer, job: &str) -> Value {
     .await
 }
 
-/// What a failed job has used up of a paid tool is kept, as its buyer was told before; all the rest comes back, everybody
-/// is shown both amounts, and nobody gets what the tool said.
+/// A failed job keeps what it spent on paid tools, as the buyer was told before. The rest is paid back. Both amounts
+/// are shown to everyone involved, and nobody gets the tool's results.
 #[test]
-fn failed_work_keeps_what_its_tools_cost_and_tells_nothing() {
+fn failed_work_keeps_its_tool_costs_and_reveals_nothing() {
     run(async {
         let stack = stack().await;
         let shop = shop(&stack, "uses-a-tool-and-fails", 0.012, FAILS_AND_TELLS).await;
@@ -92,7 +92,7 @@ fn failed_work_keeps_what_its_tools_cost_and_tells_nothing() {
             (amounts == expected).then_some(())
         })
         .await;
-        // Anybody can check it with the published key, and nobody can leave it out.
+        // Anyone can verify the kept amount with the published key, and nobody can remove it.
         let jwks = client.get("/.well-known/jwks.json", &[]).await.text;
         let export = payer.get("/v1/audit/export?format=jsonl").await.text;
         let keys = Keys::parse(&jwks).unwrap();
@@ -100,7 +100,7 @@ fn failed_work_keeps_what_its_tools_cost_and_tells_nothing() {
         let without = export.replace("\"kept_usdc\":\"0.005000\"", "\"kept_usdc\":null");
         assert!(without != export && verify::export(&without, &keys).is_err());
 
-        // The seller earned nothing, and neither it nor the buyer reads what the tool said.
+        // The seller earned nothing, and neither seller nor buyer can read the tool's results.
         let balance = shop.get("/balance").await.json()["balance"].clone();
         assert_eq!((&balance["pending"], &balance["total_jobs"]), (&json!(0), &json!(0)));
         let wallet = payer.address().to_string();
@@ -123,11 +123,11 @@ fn failed_work_keeps_what_its_tools_cost_and_tells_nothing() {
     });
 }
 
-/// A seller who raises the tools' budget between the price and the payment gains nothing by it: a payment that names no quote
-/// keeps, and its work uses, what was said before, as long as a quote of then would be good. A quote and a lowering count at
+/// A seller gains nothing by raising the tool budget between price and payment: a payment without a quote uses and
+/// keeps the earlier amount for as long as a quote of that time would be valid. A new quote and a lower budget apply at
 /// once.
 #[test]
-fn a_raise_counts_for_payments_without_a_quote_once_old_quotes_have_expired() {
+fn a_raised_budget_applies_without_a_quote_after_old_quotes_expire() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let stack = stack_with(|options| Options { clock, ..options }).await;
@@ -137,7 +137,7 @@ fn a_raise_counts_for_payments_without_a_quote_once_old_quotes_have_expired() {
         payer.give_credits(&stack, 5_000_000).await;
         let (client, path) = (&payer.client, shop.execute_path());
         let token = payer.token(&stack).await;
-        // What is used of tools, and what is kept, in micro-USDC.
+        // The cost of tools and the amount kept, in micro-USDC.
         let amounts = async |bought: Answer| {
             assert_eq!(bought.status, 202, "{}", bought.text);
             let request_id = RequestId::of_soul_job(bought.json()["soul_job_id"].as_str().unwrap()).unwrap();
@@ -180,7 +180,7 @@ static FAILING: [&Runner; 1] = [&Runner {
 }];
 
 #[test]
-fn a_tool_that_fails_costs_the_failed_work_nothing() {
+fn a_failed_tool_call_costs_nothing() {
     run(async {
         let stack = stack_with(|options| Options { runners: Some(&FAILING), ..options }).await;
         let shop = shop(&stack, "its-tool-fails", 0.005, DONE_IF_ANSWERED).await;
@@ -195,7 +195,7 @@ fn a_tool_that_fails_costs_the_failed_work_nothing() {
 static SLOW_RUNS: AtomicUsize = AtomicUsize::new(0);
 static SLOW_MAY_END: AtomicBool = AtomicBool::new(false);
 
-/// A tool that answers when it is let.
+/// A tool that answers when the test lets it.
 fn slow(_: Arc<Toolbox>, _: Task) -> Running {
     Box::pin(async {
         SLOW_RUNS.fetch_add(1, Ordering::SeqCst);
@@ -208,8 +208,8 @@ fn slow(_: Arc<Toolbox>, _: Task) -> Running {
 
 static SLOW: [&Runner; 1] = [&Runner { spec: &vehicle_identification::SPEC, run: slow }];
 
-/// An executor that is stopped in a tool call for longer than its lease, while another takes its job up: the budget is the
-/// job's, so the tool runs once; and the job ends once.
+/// An executor hangs in a tool call for longer than its lease, and another takes over its job. The budget belongs to
+/// the job, so the tool runs once, and the job ends once.
 #[test]
 fn two_executors_on_one_job_spend_its_budget_once() {
     run(async {
@@ -225,7 +225,7 @@ fn two_executors_on_one_job_spend_its_budget_once() {
         let job = ended(&payer, &id).await;
         assert_eq!((&job["status"], &job["kept_usdc"]), (&json!("failed"), &json!(0.005)), "{job}");
         SLOW_MAY_END.store(true, Ordering::SeqCst);
-        // The first comes back to a job that is not its own any more.
+        // The first executor returns to a job that it no longer holds.
         let first_ended = || async {
             let job = store::load_latest(&stack.app.db, request_id).await.unwrap().unwrap();
             assert_eq!((job.outcome, job.attempt), (Some(job::Outcome::Failed), 2));
@@ -248,9 +248,9 @@ async fn with_model(server: &Server) -> Stack {
         .await
 }
 
-/// Failed work of the model keeps the tokens it took: 70 and 30, which are 0.00066 USD.
+/// Failed work of the model keeps the cost of its tokens: 70 and 30, which are 0.00066 USD.
 #[test]
-fn failed_work_keeps_what_the_model_cost() {
+fn failed_work_keeps_its_model_cost() {
     run(async {
         let server = Server::start(|_, _| chat("no JSON at all", &[])).await;
         let stack = with_model(&server).await;
@@ -265,9 +265,9 @@ fn failed_work_keeps_what_the_model_cost() {
     });
 }
 
-/// The platform's part of a price pays for the model: what it does not pay for is refused when it is offered, or asked for.
+/// The model is paid from the platform fee. A service or an input that the fee cannot pay for is refused.
 #[test]
-fn what_the_price_does_not_pay_of_the_model_is_not_sold() {
+fn services_whose_fee_cannot_pay_the_model_are_refused() {
     run(async {
         let server = Server::start(|_, _| chat("Rivers carry water.", &[])).await;
         let stack = with_model(&server).await;
@@ -282,7 +282,7 @@ fn what_the_price_does_not_pay_of_the_model_is_not_sold() {
         let least: f64 = least.parse().unwrap_or_else(|_| panic!("{detail}"));
         let enough = json!({"name": "Cheap", "slug": "cheap", "price_usd": least});
         assert_eq!(shop.send("POST", "/services", &enough).await.status, 201, "the price that is named will do");
-        // A longer text would cost more than that pays for.
+        // A longer text would cost more than the fee pays for.
         let longer = json!({"soul_md": format!("# Long\n\n{}", "word ".repeat(2_000))});
         let refused = shop.send("PUT", "/soul", &longer).await;
         assert_eq!(
@@ -294,7 +294,7 @@ fn what_the_price_does_not_pay_of_the_model_is_not_sold() {
         assert_eq!(shop.send("DELETE", "/services/cheap", &json!({})).await.status, 200);
         assert_eq!(shop.send("PUT", "/soul", &longer).await.status, 200, "what is not offered does not matter");
 
-        // An input that the model would have to read for more than the fee is refused before any price.
+        // An input too long for the fee is refused before a price is given.
         let path = "/v1/soul/too-cheap/services/wide/execute";
         let wide = json!({"name": "Wide", "slug": "wide", "price_usd": 0.5});
         assert_eq!(shop.send("POST", "/services", &wide).await.status, 201);
@@ -308,10 +308,10 @@ fn what_the_price_does_not_pay_of_the_model_is_not_sold() {
     });
 }
 
-/// A program that uses its tool over and over ends within its budget, and completed work pays its tools out of its seller's
-/// share, as before.
+/// A program that calls its tool in a loop ends within its budget. Completed work pays its tools from its seller's
+/// share.
 #[test]
-fn completed_work_is_paid_by_its_seller_and_never_beyond_the_budget() {
+fn completed_work_pays_its_tools_from_the_sellers_share_within_the_budget() {
     run(async {
         let stack = stack().await;
         let greedy = r#"

@@ -1,5 +1,5 @@
-//! The three ways work is done, each through the whole stack: a model behind its real adapter, a seller's program in the
-//! sandbox, and a seller's own worker (the example of `local/examples`, told by signed webhooks).
+//! The three executors, each through the whole stack: a model behind its real adapter, a seller's program in the
+//! sandbox, and a seller's own worker (the example of `local/examples`, notified by signed webhooks).
 
 use std::process::Stdio;
 
@@ -29,7 +29,7 @@ async fn with_model(server: &Server) -> Stack {
     stack_with(options).await
 }
 
-/// The job, once it has come to its end.
+/// The job, after it has ended.
 async fn ended(payer: &Payer, job: &str) -> Value {
     eventually("the job to end", || async {
         let job = read(payer, job).await.json()["job"].clone();
@@ -82,7 +82,7 @@ fn a_model_does_the_work_and_its_seller_earns() {
 }
 
 #[test]
-fn a_model_that_is_out_of_order_costs_nothing() {
+fn a_broken_model_costs_the_buyer_nothing() {
     run(async {
         let server = Server::start(|_, _| Turn::Json(500, json!({"error": {"message": "down"}}))).await;
         let stack = with_model(&server).await;
@@ -94,7 +94,7 @@ fn a_model_that_is_out_of_order_costs_nothing() {
     });
 }
 
-/// A service done by a program, and the program brought.
+/// A service done by a program, with the program uploaded.
 async fn program_shop(stack: &Stack, slug: &str, start: &str) -> Shop {
     let service = json!({"executor": "program", "sandbox": true, "deadline_seconds": 10});
     let shop = Shop::with(stack, slug, service).await;
@@ -132,7 +132,7 @@ fn a_program_does_the_work_and_makes_a_file() {
         assert_eq!((file.status, file.text.as_str()), (200, "hello"));
         assert_eq!(file.header("content-type"), Some("text/plain"));
         assert_eq!(shop.get("/balance").await.json()["balance"]["pending"], 0.4);
-        // A worker has nothing to take up here.
+        // A worker cannot claim this job.
         let claim = shop.send("POST", &format!("/jobs/{id}/claim"), &json!({})).await;
         assert_eq!(claim.error(), (409, "invalid_state".to_owned()));
     });
@@ -150,7 +150,7 @@ fn an_endless_program_ends_at_its_deadline() {
 }
 
 #[test]
-fn without_a_model_the_sellers_worker_is_told_and_does_it() {
+fn without_a_model_the_sellers_worker_does_the_work() {
     run(async {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", free.to_string())).await;
@@ -163,7 +163,7 @@ fn without_a_model_the_sellers_worker_is_told_and_does_it() {
         let refused = shop.send("POST", "/services", &model).await;
         assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "nothing pretends");
 
-        // A new address brings a new secret, which is shown once.
+        // A new webhook address gets a new secret, which is shown once.
         let moved = shop.send("PUT", "/services/summary", &json!({"webhook_url": format!("{hook}jobs")})).await.json();
         let mut worker = Command::new("python3");
         worker
@@ -188,7 +188,7 @@ fn without_a_model_the_sellers_worker_is_told_and_does_it() {
         let file = read(&payer, &format!("{id}/files/words.csv")).await;
         assert!(file.text.starts_with("word,count\nrivers,2\n"), "{}", file.text);
 
-        // Work that goes wrong is given up at once, with a reason.
+        // Work that fails is given up at once, with a reason.
         let credits = shop.send("PUT", "/services/summary", &json!({"input_schema": {"type": "object"}})).await;
         assert_eq!(credits.status, 200);
         let bought = payer.buy(&shop.execute_path(), &json!({"input": {}})).await.json();
@@ -215,9 +215,10 @@ fn the_test_cases_of_a_registration_are_run() {
     });
 }
 
-/// What the model may cost for a day's trials, which nobody pays for, is bounded: beyond it nothing is tried or said.
+/// The model cost of trials, which nobody pays for, is limited per day. Above the limit no trial runs and no result is
+/// stored.
 #[test]
-fn trials_use_the_model_within_a_days_bound() {
+fn trials_use_the_model_within_a_daily_limit() {
     #[derive(Deserialize)]
     struct Day {
         #[serde(default)]
@@ -255,9 +256,9 @@ fn trials_use_the_model_within_a_days_bound() {
     });
 }
 
-/// What was offered by a model is the worker's where the model was taken away, and the profile says so.
+/// A service of a model goes to the worker if the model was removed, and the profile shows that.
 #[test]
-fn a_service_whose_model_was_taken_away_is_its_workers() {
+fn a_service_without_its_model_falls_back_to_the_worker() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "modelless").await;

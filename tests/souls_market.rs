@@ -1,5 +1,5 @@
-//! Buying from souls and selling through them: quotes, payments, the seller's own worker, files, ratings, and everything
-//! that may go wrong in between.
+//! Buying from souls and selling through them: quotes, payments, the seller's own worker, files, ratings, and failures
+//! in between.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};
 use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, eventually, run, stack, stack_with};
 
-/// A seller with a key, and what it does with it.
+/// A seller with its key.
 pub struct Shop {
     pub client: Client,
     pub slug: String,
@@ -32,7 +32,7 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// A soul that sells its text for 2 USDC and a service of its own worker for 0.50.
+    /// A soul that sells its text for 2 USDC, and a service of its own worker for 0.50.
     pub async fn open(stack: &Stack, slug: &str) -> Shop {
         Shop::with(stack, slug, json!({"executor": "worker"})).await
     }
@@ -82,7 +82,7 @@ impl Shop {
         format!("/v1/soul/{}/purchase", self.slug)
     }
 
-    /// Waits until the worker can take the job up, and takes it.
+    /// Waits until the worker can claim the job, and claims it.
     pub async fn claim(&self, job: &str) -> Answer {
         eventually("the job to be handed over", || async {
             let answer = self.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
@@ -96,7 +96,7 @@ pub fn text(words: &str) -> Value {
     json!({"input": {"text": words}})
 }
 
-/// Reads a job of the marketplace with a bare address, as the mission has it.
+/// Reads a job of the marketplace with a bare wallet address.
 pub async fn read(payer: &Payer, path: &str) -> Answer {
     payer.client.get(&format!("/v1/soul/jobs/{path}"), &[("x-agent-id", &payer.address().to_string())]).await
 }
@@ -105,13 +105,13 @@ async fn rate(payer: &Payer, job: &str, body: &Value) -> Answer {
     payer.change("POST", &format!("/v1/soul/jobs/{job}/rate"), body).await
 }
 
-/// Rates with a bare address, which anybody can write.
+/// Rates with a bare wallet address, which anyone can send.
 async fn rate_unproven(payer: &Payer, job: &str, body: &Value) -> Answer {
     let address = payer.address().to_string();
     payer.client.post(&format!("/v1/soul/jobs/{job}/rate"), &[("x-agent-id", &address)], body).await
 }
 
-/// Buys an execution and says its job.
+/// Buys an execution and returns its job id.
 pub async fn buy(shop: &Shop, payer: &Payer, words: &str) -> String {
     let bought = payer.buy(&shop.execute_path(), &text(words)).await;
     assert_eq!(bought.status, 202, "{}", bought.text);
@@ -161,7 +161,7 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
         let seen = read(&payer, job).await.json()["job"].clone();
         assert_eq!((&seen["status"], &seen["progress"]["percent"]), (&json!("processing"), &json!(50)));
 
-        // The work may take days; the money is there, and the receipt says so.
+        // The work may take days. The payment is settled, and the receipt shows it.
         let receipt = payer.get("/v1/analytics/receipts").await.json()["receipts"][0].clone();
         assert_eq!(
             (&receipt["status"], &receipt["execution_status"]),
@@ -228,7 +228,7 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
 }
 
 #[test]
-fn who_may_see_and_rate_a_job() {
+fn only_buyer_and_seller_see_a_job_and_only_the_buyer_rates_it() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "guarded").await;
@@ -250,7 +250,7 @@ fn who_may_see_and_rate_a_job() {
             let refused = rate(&payer, &job, &json!({"rating": wrong})).await;
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{wrong}");
         }
-        // Another seller's job is not there at all.
+        // For another seller the job does not exist.
         for (method, path) in [("GET", ""), ("POST", "/claim"), ("POST", "/fail"), ("POST", "/complete")] {
             let answer = match method {
                 "GET" => other.get(&format!("/jobs/{job}{path}")).await,
@@ -259,7 +259,7 @@ fn who_may_see_and_rate_a_job() {
             assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
         }
         assert_eq!(shop.get(&format!("/jobs/{job}")).await.status, 200);
-        // A proof that is sent is judged.
+        // A proof that is sent is always checked.
         let address = payer.address().to_string();
         let forged = [("x-agent-id", address.as_str()), ("x-agent-proof", "bm90aGluZw==")];
         assert_eq!(payer.client.get(&format!("/v1/soul/jobs/{job}"), &forged).await.error().0, 401);
@@ -268,7 +268,7 @@ fn who_may_see_and_rate_a_job() {
 }
 
 #[test]
-fn what_a_quote_says_holds_whatever_the_seller_changes() {
+fn a_quote_holds_after_the_seller_changes_terms() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "changing").await;
@@ -288,7 +288,7 @@ fn what_a_quote_says_holds_whatever_the_seller_changes() {
         assert_eq!(bought.json()["service"]["price"], "0.500000");
         let job = bought.json()["soul_job_id"].as_str().unwrap().to_owned();
 
-        // Disabled, and asked again by a client that lost the answer.
+        // The service was disabled, and a client that lost the answer asks again.
         assert_eq!(shop.send("DELETE", "/services/summary", &json!({})).await.status, 200);
         let again = payer.client.post(&path, &[("payment-signature", &payment)], &text("old terms")).await;
         assert_eq!((again.status, &again.json()["soul_job_id"]), (202, &json!(job)), "{}", again.text);
@@ -301,9 +301,10 @@ fn what_a_quote_says_holds_whatever_the_seller_changes() {
     });
 }
 
-/// Terms come from the quote that a call names: so a quote must never lend its price to something else, nor outlive itself.
+/// The terms come from the quote that a call names. So a quote must not give its price to another purchase, and must
+/// expire.
 #[test]
-fn a_quote_buys_what_it_was_given_for_and_nothing_else() {
+fn a_quote_buys_only_what_it_was_given_for() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -333,7 +334,7 @@ fn a_quote_buys_what_it_was_given_for_and_nothing_else() {
                 assert_eq!(payer.client.post(&path, &[("x-quote-id", quote)], &body).await.error(), invalid);
             }
         }
-        // Its own quote is shown again as it is, and no longer once it has expired.
+        // Its own quote is returned unchanged until it expires.
         let old = quote_of(&old);
         let ask = async |body: &Value| payer.client.post(&shop.execute_path(), &[("x-quote-id", &old)], body).await;
         let again = ask(&text("x")).await;
@@ -347,7 +348,7 @@ fn a_quote_buys_what_it_was_given_for_and_nothing_else() {
 }
 
 #[test]
-fn of_many_purchases_of_a_text_at_once_one_pays() {
+fn concurrent_purchases_of_a_text_pay_once() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "raced-text").await;
@@ -381,7 +382,7 @@ fn of_many_purchases_of_a_text_at_once_one_pays() {
 }
 
 #[test]
-fn inputs_are_judged_before_any_price() {
+fn inputs_are_validated_before_a_price_is_given() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "strict").await;
@@ -405,7 +406,7 @@ fn inputs_are_judged_before_any_price() {
 }
 
 #[test]
-fn a_text_is_bought_once_and_read_again_by_its_buyer() {
+fn a_text_is_bought_once_and_reread_by_its_buyer() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "for-sale").await;
@@ -418,7 +419,7 @@ fn a_text_is_bought_once_and_read_again_by_its_buyer() {
             (&context["soul_slug"], &context["price"], &context["platform_fee"], &context["seller_revenue"]),
             (&json!("for-sale"), &json!("2.000000"), &json!("0.400000"), &json!("1.600000"))
         );
-        // What is quoted is what is handed over, whatever is published in between.
+        // The buyer gets the version that was quoted, whatever was published since.
         let payment = payer.pay(&unpaid);
         let newer = json!({"soul_md": "# newer\n\nI sum up texts better."});
         assert_eq!(shop.send("PUT", "/soul", &newer).await.json()["version"], 2);
@@ -432,7 +433,8 @@ fn a_text_is_bought_once_and_read_again_by_its_buyer() {
         let again = payer.client.post(&path, &[("x-payment", &payment)], &json!({})).await;
         assert_eq!(again.json(), body, "the same payment gets the same answer");
 
-        // The newer version is another purchase; then it is free to who proves to have bought it, and only to them.
+        // The newer version is a new purchase. After that it is free for callers that prove they bought it, and only
+        // for them.
         let quoted = payer.client.post(&path, &[], &json!({})).await;
         let second = payer.client.post(&path, &[("payment-signature", &payer.pay(&quoted))], &json!({})).await;
         assert_eq!((second.status, &second.json()["soul"]["version"]), (200, &json!(2)), "{}", second.text);
@@ -471,14 +473,14 @@ async fn timed() -> (Stack, Clock) {
 }
 
 #[test]
-fn a_seller_that_dies_pays_back() {
+fn work_of_a_dead_worker_is_paid_back() {
     run(async {
         let (stack, hand) = timed().await;
         let shop = Shop::with(&stack, "mortal", json!({"executor": "worker", "deadline_seconds": 600})).await;
         let payer = Payer::new(&stack).await;
         let job = buy(&shop, &payer, "x").await;
         assert_eq!(shop.claim(&job).await.status, 200);
-        // The lease runs out: the job waits for a worker again, and another may take it up.
+        // The lease expires: the job waits again, and any worker can claim it.
         hand.advance(Duration::from_secs(301));
         assert_eq!(read(&payer, &job).await.json()["job"]["status"], "pending");
         let late = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "late"})).await;
@@ -502,7 +504,7 @@ fn a_seller_that_dies_pays_back() {
 }
 
 #[test]
-fn a_job_ends_once_however_many_end_it() {
+fn concurrent_ends_of_a_job_count_once() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "crowded").await;
@@ -538,10 +540,10 @@ fn a_job_ends_once_however_many_end_it() {
     });
 }
 
-/// The database takes the claim, and its answer is lost: sent again, it is not taken for another worker's, which would
-/// leave the job to nobody for five minutes.
+/// The claim is stored but its answer is lost. The retry must not see it as another worker's claim: then nobody could
+/// work on the job for five minutes.
 #[test]
-fn a_claim_is_not_refused_for_itself() {
+fn a_retried_claim_does_not_conflict_with_itself() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;
@@ -568,7 +570,7 @@ fn a_claim_is_not_refused_for_itself() {
 }
 
 #[test]
-fn copies_of_a_payment_run_a_service_once_and_buyers_do_not_meet() {
+fn copies_of_a_payment_run_a_service_once_and_buyers_stay_separate() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "popular").await;
@@ -594,7 +596,7 @@ fn copies_of_a_payment_run_a_service_once_and_buyers_do_not_meet() {
         for payer in &buyers {
             assert_eq!(payer.balance(&stack).await, 500_000, "each paid once");
         }
-        // From credits, with a token.
+        // Paid from credits, with a token.
         let payer = &buyers[0];
         payer.give_credits(&stack, 700_000).await;
         let token = payer.token(&stack).await;
@@ -606,7 +608,7 @@ fn copies_of_a_payment_run_a_service_once_and_buyers_do_not_meet() {
 }
 
 #[test]
-fn a_promise_that_is_not_kept_is_not_paid() {
+fn a_result_that_violates_its_schema_is_refused() {
     run(async {
         let stack = stack().await;
         let promise = json!({
@@ -627,9 +629,9 @@ fn a_promise_that_is_not_kept_is_not_paid() {
     });
 }
 
-/// What an owner may say of whom its agent pays: a soul is a payee like ourselves, by its slug.
+/// Owners can set caps and freezes for souls: a soul is a payee, named by its slug.
 #[test]
-fn souls_are_payees_of_caps_and_freezes() {
+fn caps_and_freezes_apply_to_souls_as_payees() {
     run(async {
         let stack = stack().await;
         let (shop, other) = (Shop::open(&stack, "capped-soul").await, Shop::open(&stack, "frozen-soul").await);
@@ -657,9 +659,9 @@ fn souls_are_payees_of_caps_and_freezes() {
     });
 }
 
-/// What a seller promises with test cases is tried, and what came of it is shown with the service.
+/// A seller's test cases are run, and the results are shown with the service.
 #[test]
-fn test_cases_are_run_and_shown() {
+fn test_cases_are_run_and_their_results_shown() {
     run(async {
         let stack = stack().await;
         let program = r#"(module
@@ -695,7 +697,7 @@ fn test_cases_are_run_and_shown() {
         let own = shop.get("/services").await.json();
         let failures = own["services"][0]["test_failures"].clone();
         assert!(failures[0].as_str().is_some_and(|why| why.starts_with("wrong: check 0 /words")), "{failures}");
-        // Better cases are tried anew.
+        // Changed test cases are run again.
         let mut better = cases.clone();
         better[1]["checks"][0]["equals"] = json!(2);
         let changed = shop.send("PUT", "/services/summary", &json!({"test_cases": better, "price_usd": 0.6})).await;
@@ -704,9 +706,9 @@ fn test_cases_are_run_and_shown() {
     });
 }
 
-/// A worker that wants to be told is told, signed as Standard Webhooks has it, and reminded while it does not come.
+/// A worker with a webhook is notified, signed according to Standard Webhooks, and reminded until it claims the job.
 #[test]
-fn a_webhook_tells_of_jobs_and_can_be_checked() {
+fn worker_webhooks_announce_jobs_and_are_signed() {
     run(async {
         let heard: Arc<Mutex<Vec<(HeaderMap, String)>>> = Arc::default();
         let ear = heard.clone();
@@ -714,7 +716,7 @@ fn a_webhook_tells_of_jobs_and_can_be_checked() {
             let ear = ear.clone();
             async move {
                 ear.lock().unwrap().push((headers, body));
-                // A worker that is not up yet.
+                // As if the worker were not running yet.
                 StatusCode::SERVICE_UNAVAILABLE
             }
         };
@@ -759,9 +761,10 @@ fn a_webhook_tells_of_jobs_and_can_be_checked() {
     });
 }
 
-/// A file too large for a body goes to the blob store by itself, in exactly the size and type that were announced.
+/// A file too large for a request body is uploaded directly to the blob store, with exactly the announced size and
+/// type.
 #[test]
-fn large_files_go_past_the_functions() {
+fn large_files_go_directly_to_the_blob_store() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "large-files").await;
@@ -824,7 +827,7 @@ fn large_files_go_past_the_functions() {
     });
 }
 
-/// An attempt that lost its lease changes nothing of what another delivered, and leaves nothing behind.
+/// An attempt that lost its lease changes nothing that another attempt delivered, and leaves nothing behind.
 #[test]
 fn a_stale_attempt_overwrites_neither_result_nor_files() {
     run(async {
@@ -867,12 +870,13 @@ fn a_stale_attempt_overwrites_neither_result_nor_files() {
     });
 }
 
-/// A job's files take up what its price pays for: many at once, one of them announced anew for ever, fetched for ever.
+/// A job's price limits its files: many concurrent ones, one announced again and again, and one fetched again and
+/// again.
 #[test]
-fn files_are_bounded_by_their_jobs_price() {
+fn file_sizes_are_limited_by_the_jobs_price() {
     run(async {
         let stack = stack().await;
-        // 50 MiB, and three times as many in all.
+        // The job may hold 50 MiB, and receive three times as much in total.
         let shop = Shop::open(&stack, "full-of-files").await;
         let payer = Payer::with(&stack, 2_000_000).await;
         let job = buy(&shop, &payer, "x").await;
@@ -917,7 +921,8 @@ fn files_are_bounded_by_their_jobs_price() {
         let full = put("one-more".to_owned()).await;
         assert_eq!((full.status, &full.json()["details"][0]["path"]), (400, &json!("path")), "{}", full.text);
 
-        // 2 MiB, and ten times as many fetched: by the buyer, by the seller and by who only names one of them, each apart.
+        // The job may hold 2 MiB, and send ten times as much to each of: the buyer, the seller, and callers that only
+        // name an address.
         let shop = Shop::with(&stack, "cheap-files", json!({"executor": "worker", "price_usd": 0.01})).await;
         let job = buy(&shop, &payer, "x").await;
         assert_eq!(shop.claim(&job).await.status, 200);
@@ -942,10 +947,10 @@ fn files_are_bounded_by_their_jobs_price() {
     });
 }
 
-/// A worker may announce a file as often as it likes, and deliver. What it really sends is bounded, and the URL of an
-/// announcement that was replaced takes nothing.
+/// A worker may announce a file any number of times and still deliver. The bytes it sends are limited, and the URL of a
+/// replaced announcement accepts nothing.
 #[test]
-fn a_replaced_announcement_is_withdrawn() {
+fn the_url_of_a_replaced_file_announcement_is_void() {
     run(async {
         let stack = stack().await;
         let shop = Shop::with(&stack, "announcer", json!({"executor": "worker", "price_usd": 0.01})).await;
@@ -972,7 +977,7 @@ fn a_replaced_announcement_is_withdrawn() {
         let small = shop.raw("PUT", &format!("/jobs/{job}/files/same"), "a/b", b"small".to_vec()).await;
         assert_eq!(small.status, 200, "{}", small.text);
 
-        // 6 MiB are sent in all, and no more.
+        // 6 MiB can be sent in total.
         let mut sent = 0;
         let refused = loop {
             let announced = announce().await;
@@ -990,9 +995,9 @@ fn a_replaced_announcement_is_withdrawn() {
     });
 }
 
-/// What is to be forgotten is not promised to a seller that turns the pages of its list.
+/// The seller's list reports no further pages of jobs whose retention has ended.
 #[test]
-fn a_list_of_jobs_has_no_more_than_it_can_show() {
+fn job_lists_leave_out_expired_jobs() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -1015,9 +1020,9 @@ fn a_list_of_jobs_has_no_more_than_it_can_show() {
     });
 }
 
-/// A vote that was given before its wallet turned out to be the seller's own counts no more than one given after.
+/// A vote of a wallet that later turns out to be the seller's own is removed, as one given afterwards would be refused.
 #[test]
-fn votes_of_the_sellers_own_wallet_are_taken_out() {
+fn ratings_by_the_sellers_own_wallet_do_not_count() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "self-praise").await;
@@ -1040,7 +1045,7 @@ fn votes_of_the_sellers_own_wallet_are_taken_out() {
             let standing = soul.standing;
             (soul.rating_sum, soul.rating_count, standing.vote_stars, standing.vote_weight)
         };
-        // A fee of 0.10 makes a whole vote.
+        // A fee of 0.10 gives a vote its full weight.
         assert_eq!(votes().await, (11, 3, 550_000, 150_000));
         assert!(wallet::link(db, &slug, own.address(), true, now).await.unwrap());
         assert_eq!(votes().await, (2, 1, 100_000, 50_000));
@@ -1049,9 +1054,9 @@ fn votes_of_the_sellers_own_wallet_are_taken_out() {
     });
 }
 
-/// A file keeps its name when it is sent as a body or announced, listed, linked to and fetched.
+/// A file keeps its name when it is sent as a body, announced, listed, linked and fetched.
 #[test]
-fn a_files_name_survives_its_urls() {
+fn file_names_survive_url_encoding() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "odd-names").await;
@@ -1082,7 +1087,7 @@ fn a_files_name_survives_its_urls() {
         assert_eq!(payer.client.send("PUT", &url, &headers, "abc").await.unwrap().status, 200);
         for wrong in ["a%3Fb", "a?b", "a%252541", "a%5Cb", "..%2Fx", "a%0Ab", "a%20%E2%80%AE"] {
             let put = shop.raw("PUT", &format!("/jobs/{job}/files/{wrong}"), "text/plain", b"x".to_vec()).await;
-            // The gateway cuts a path off at a question mark that was escaped: there is only the rest's name to see.
+            // The gateway cuts a path off at an escaped question mark. The function sees only the part before it.
             let seen = (put.status, put.json()["path"].clone());
             let cut_off = wrong == "a%3Fb" && seen == (200, json!("a"));
             assert!([400, 404].contains(&put.status) || cut_off, "{wrong}: {}", put.text);
@@ -1100,15 +1105,15 @@ fn a_files_name_survives_its_urls() {
     });
 }
 
-/// Once settled, a payment can be read off the chain: alone it buys nothing and shows nothing to whoever copies it.
+/// A settled payment is public on chain. A copy of it buys nothing and shows nothing.
 #[test]
-fn a_payment_read_off_the_chain_shows_nothing() {
+fn a_payment_copied_from_the_chain_opens_nothing() {
     run(async {
         let (stack, hand) = timed().await;
         let shop = Shop::open(&stack, "copied").await;
         let payer = Payer::with(&stack, 9_000_000).await;
         let path = shop.purchase_path();
-        // Without a quote, as the oldest clients pay; what is on chain is exactly this.
+        // Without a quote, as the oldest clients pay. The chain shows exactly this.
         let authorization = payer.authorize(2_000_000);
         let copied = header(&bare(&authorization));
         let bought = payer.client.post(&path, &[("x-payment", &copied)], &json!({})).await;
@@ -1124,17 +1129,17 @@ fn a_payment_read_off_the_chain_shows_nothing() {
         let token = payer.token(&stack).await;
         let buyer = payer.client.post(&path, &[("authorization", &token)], &json!({})).await;
         assert_eq!((buyer.status, &buyer.json()["purchase"]["price"]), (200, &json!(2)), "{}", buyer.text);
-        // What was bought stays readable, at the price that was paid, whatever is sold now.
+        // A purchase stays readable, at the price paid, whatever is sold now.
         assert_eq!(shop.send("PUT", "/soul-price", &json!({"soul_price": null})).await.status, 200);
         let buyer = payer.client.post(&path, &[("authorization", &token)], &json!({})).await;
         assert_eq!((buyer.status, &buyer.json()["purchase"]["price"]), (200, &json!(2)), "{}", buyer.text);
     });
 }
 
-/// A bare address may rate, and so may the seller, who only writes the buyer's: that counts for nothing, in no sum, and the
-/// buyer's proven rating takes its place and counts in full.
+/// A bare address may rate. It could be the seller, using the buyer's address, so this rating counts in no sum. The
+/// buyer's proven rating replaces it and counts in full.
 #[test]
-fn only_a_proven_rating_counts() {
+fn only_proven_ratings_count() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "rated-twice").await;
@@ -1165,16 +1170,16 @@ fn only_a_proven_rating_counts() {
         {
             assert_eq!(again.error(), (400, "already_rated".to_owned()), "{}", again.text);
         }
-        // A fee of 0.10 makes a whole vote.
+        // A fee of 0.10 gives a vote its full weight.
         assert_eq!(counted().await, (2, 1, (100_000, 50_000), json!(1)));
         assert_eq!(seen().await, (json!(2), json!(true), None));
     });
 }
 
-/// Blobs are deleted by their age and rows by theirs, each when its store finds the time: a result or a file that is gone
-/// is said to be gone, and a job past its time is nobody's any more, however long its row is still there.
+/// Blobs and rows expire separately, whenever their store deletes them. A missing result or file is reported as gone,
+/// and a job past its retention is unavailable even while its row still exists.
 #[test]
-fn what_is_no_longer_kept_is_said_to_be_gone() {
+fn expired_results_and_files_are_reported_as_gone() {
     run(async {
         let stack = stack().await;
         let shop = Shop::open(&stack, "forgotten").await;
@@ -1232,9 +1237,9 @@ fn what_is_no_longer_kept_is_said_to_be_gone() {
     });
 }
 
-/// The same payment again leads to its answer, and to none once that is to be forgotten.
+/// The same payment gets the stored answer again, until that has expired.
 #[test]
-fn a_forgotten_answer_is_not_given_again() {
+fn an_expired_answer_is_not_replayed() {
     run(async {
         let stack = stack().await;
         let payer = Payer::new(&stack).await;

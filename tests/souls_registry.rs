@@ -1,4 +1,4 @@
-//! Becoming a seller: registrations that race, everything a body may have wrong, and what a seller changes afterwards.
+//! Registration of sellers: races, every possible error in a body, and later changes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::support::{Answer, Client, root, run, stack, stack_with};
 const REGISTER: &str = "/v1/soul/register";
 const SERVICES: &str = "/v1/soul/me/services";
 
-/// A good body; every slug has a text of its own.
+/// A valid body; every slug has a text of its own.
 fn body(slug: &str) -> Value {
     json!({"name": "A soul", "slug": slug, "soul_md": format!("# {slug}\n\nI summarise long texts.")})
 }
@@ -134,9 +134,9 @@ fn a_soul_is_registered_and_shown() {
     });
 }
 
-/// Every error row of the mission's table for this route, and every place a body can be wrong in.
+/// Every documented error of this route, and every place where a body can be wrong.
 #[test]
-fn what_is_wrong_with_a_registration_is_named() {
+fn errors_in_a_registration_are_named() {
     run(async {
         let stack = stack().await;
         Seller::register(&stack, &body("taken-slug")).await;
@@ -247,7 +247,7 @@ fn what_is_wrong_with_a_registration_is_named() {
 }
 
 #[test]
-fn of_many_at_once_one_gets_the_slug_and_one_the_text() {
+fn concurrent_registrations_share_no_slug_and_no_text() {
     run(async {
         let stack = stack().await;
         let client = Client::new(&stack.base_url);
@@ -283,7 +283,7 @@ fn of_many_at_once_one_gets_the_slug_and_one_the_text() {
 }
 
 #[test]
-fn five_a_day_from_one_source_and_bad_bodies_are_not_counted() {
+fn a_source_registers_five_a_day_not_counting_bad_bodies() {
     run(async {
         let stack = stack_with(|options| options.with("RATE_LIMIT_SCALE", "1")).await;
         let client = Client::new(&stack.base_url);
@@ -299,7 +299,7 @@ fn five_a_day_from_one_source_and_bad_bodies_are_not_counted() {
         let refused = answers.iter().find(|answer| answer.status != 200).unwrap();
         assert_eq!(refused.error(), (429, "rate_limited".to_owned()));
         assert!(refused.header("retry-after").is_some() && refused.json()["retry_after"].as_u64().unwrap() <= 86_400);
-        // Keys that open nothing are counted as well. Twice as many, as a new window may begin among them.
+        // Requests with invalid keys count as well. Twice as many are sent, because a new window may start among them.
         let mut codes = Vec::new();
         for _ in 0..61 {
             let key = format!("Bearer soul_{}", "0".repeat(64));
@@ -356,7 +356,7 @@ fn services_are_added_changed_and_disabled() {
             (json!({"executor": "worker", "sandbox": true}), vec!["sandbox"]),
             (json!({"tools": ["web_read"], "tool_budget_usd": 0.1}), vec!["tools"]),
             (json!({"tools": ["rm"]}), vec!["tools.0"]),
-            // They would still be waiting for somebody, or have made money, when the work has ended.
+            // These tools could still be waiting for somebody, or have created credits, when the work has ended.
             (json!({"tools": ["web_read", "identity_start", "credits_top_up"]}), vec!["tools.1", "tools.2"]),
             (json!({"tool_budget_usd": 1.7}), vec!["tool_budget_usd"]),
             (json!({"webhook_url": "http://example.com/"}), vec!["webhook_url"]),
@@ -394,7 +394,7 @@ fn services_are_added_changed_and_disabled() {
 }
 
 #[test]
-fn changes_of_a_service_at_once_all_stay() {
+fn concurrent_changes_of_a_service_all_stay() {
     run(async {
         let stack = stack().await;
         let seller = &Seller::register(&stack, &body("busy-soul")).await;
@@ -421,7 +421,7 @@ fn changes_of_a_service_at_once_all_stay() {
             ),
             (&json!(3), &json!("d"), &json!("data"), &json!(60), &json!(4)),
         );
-        // Up to fifty, however many are added at once.
+        // At most fifty, also with concurrent additions.
         let adds = (0..60).map(|n| async move {
             let body = json!({"name": "S", "slug": format!("service-{n}"), "price_usd": 1});
             seller.send("POST", SERVICES, &body).await.status
@@ -435,7 +435,7 @@ fn changes_of_a_service_at_once_all_stay() {
 }
 
 #[test]
-fn names_show_what_they_are() {
+fn names_with_control_or_invisible_characters_are_refused() {
     run(async {
         let stack = stack().await;
         let client = Client::new(&stack.base_url);
@@ -468,7 +468,7 @@ fn a_worker_program_and_webhook_are_set_up() {
         assert_eq!(service::load_program(blobs, &first).await.unwrap(), Some(module.clone()));
         let again = seller.raw("PUT", path, "application/wasm", module.clone()).await;
         assert_eq!((again.status, terms().await), (200, first.clone()), "the same program is no new version");
-        // Jobs sold at the old terms find the old program at the key for replaced ones.
+        // Jobs sold with the old terms find the old program under the key for replaced ones.
         let second = wat::parse_str("(module (memory (export \"memory\") 1) (func (export \"_start\")))").unwrap();
         assert_eq!(seller.raw("PUT", path, "application/wasm", second.clone()).await.status, 200);
         let quoted = service::load_terms(db, "maker-soul", "prog", first.version).await.unwrap().unwrap();
@@ -504,7 +504,7 @@ fn a_worker_program_and_webhook_are_set_up() {
 }
 
 #[test]
-fn a_text_has_versions_and_one_soul() {
+fn a_text_has_versions_and_belongs_to_one_soul() {
     run(async {
         let stack = stack().await;
         let seller = Seller::register(&stack, &body("writer-soul")).await;
@@ -530,7 +530,7 @@ fn a_text_has_versions_and_one_soul() {
         );
         let answer = seller.send("PUT", path, &json!({"soul_md": "x", "change_note": "n".repeat(501)})).await;
         assert_eq!(places(&answer), ["soul_md", "change_note"]);
-        // Different texts at once are all versions.
+        // Concurrent different texts all become versions.
         let answers = join_all((0..5).map(|n| {
             let text = json!(format!("text number {n}"));
             let put = &put;
@@ -551,7 +551,7 @@ fn a_text_has_versions_and_one_soul() {
 }
 
 #[test]
-fn a_price_is_set_and_taken_away_and_a_key_is_replaced() {
+fn a_text_price_can_be_set_and_removed_and_a_key_replaced() {
     run(async {
         let stack = stack().await;
         let mut seller = Seller::register(&stack, &body("keyed-soul")).await;
@@ -575,7 +575,7 @@ fn a_price_is_set_and_taken_away_and_a_key_is_replaced() {
     });
 }
 
-/// The documented protocol: flags what says "mean", and only for whoever has the key.
+/// A moderation server with the documented protocol: flags texts with "mean", and requires the key.
 async fn judge(
     State(asked): State<std::sync::Arc<std::sync::Mutex<Vec<Value>>>>,
     headers: HeaderMap,
@@ -596,7 +596,7 @@ async fn judge(
 }
 
 #[test]
-fn a_moderation_model_has_its_say_and_nothing_is_published_without_it() {
+fn nothing_is_published_without_the_moderation_model() {
     run(async {
         let asked = std::sync::Arc::default();
         let router =
@@ -622,10 +622,10 @@ fn a_moderation_model_has_its_say_and_nothing_is_published_without_it() {
     });
 }
 
-/// A newcomer's first steps: every template is registered as it is, with the services it suggests, and every type of
-/// service is offered with its schema.
+/// A newcomer's first steps: every template can be registered unchanged, with its suggested services, and every service
+/// type can be offered with its schema.
 #[test]
-fn templates_and_service_types_work_as_they_are() {
+fn templates_and_service_types_work_unchanged() {
     run(async {
         let stack = stack().await;
         let client = Client::new(&stack.base_url);
@@ -660,7 +660,7 @@ fn templates_and_service_types_work_as_they_are() {
                 let answer = seller.send("POST", SERVICES, &offer(suggested)).await;
                 assert_eq!(answer.status, 201, "{key}: {}", answer.text);
             }
-            // What a program does is offered once the program is there.
+            // A service of a program is offered once the program is uploaded.
             let ready = services.iter().filter(|one| kind(&one["slug"])["requires_sandbox"] == false).count();
             assert_eq!(seller.profile().await["services"].as_array().unwrap().len(), ready, "{key}");
         }
@@ -676,9 +676,9 @@ fn templates_and_service_types_work_as_they_are() {
     });
 }
 
-/// What an operator writes by hand (docs/DEPLOY.md) to take a soul off the market, and back.
+/// Does what an operator does by hand (docs/DEPLOY.md) to take a soul off the market, and back.
 #[test]
-fn a_suspended_soul_is_there_and_sells_nothing() {
+fn a_suspended_soul_stays_visible_but_sells_nothing() {
     run(async {
         let stack = stack().await;
         let service = json!({"name": "S", "slug": "ser", "price_usd": 1});
@@ -699,20 +699,21 @@ fn a_suspended_soul_is_there_and_sells_nothing() {
     });
 }
 
-/// What is kept of an answer.
+/// The stored part of an answer.
 #[derive(serde::Deserialize)]
 struct Kept {
     answer: String,
 }
 
-/// Names one registration.
+/// Registers with this idempotency key.
 async fn register_as(client: &Client, name: &str, body: &Value) -> Answer {
     client.post(REGISTER, &[("idempotency-key", name)], body).await
 }
 
-/// Under its caller's own name a registration is made once and answered with its key again, which is kept nowhere.
+/// With an idempotency key a registration is made once, and a repetition returns the same API key. The key itself is
+/// stored nowhere.
 #[test]
-fn a_named_registration_leads_to_its_key_again() {
+fn a_repeated_registration_returns_the_same_key() {
     run(async {
         let stack = stack().await;
         let client = Client::new(&stack.base_url);
@@ -732,11 +733,11 @@ fn a_named_registration_leads_to_its_key_again() {
         assert_eq!(register_as(&client, "first", &other).await.error(), (422, "idempotency_key_reused".to_owned()));
         assert_eq!(register_as(&client, "second", &body).await.error(), (409, "slug_taken".to_owned()));
         assert_eq!(client.post(REGISTER, &[], &body).await.error(), (409, "slug_taken".to_owned()));
-        // A name that came to nothing is free again.
+        // The idempotency key of a failed request is free again.
         let free = with(other, &[("slug", json!("another-soul")), ("soul_md", json!("# Another\n\nIts own text."))]);
         assert_eq!(register_as(&client, "second", &free).await.status, 200);
 
-        // Neither in its row nor elsewhere: only its hash is stored.
+        // The API key is in no row; only its hash is stored.
         let name = sha256_parts(&[
             limits::Subject::Source(Some("127.0.0.1".parse().unwrap())).to_string().as_bytes(),
             b"first",
@@ -747,7 +748,7 @@ fn a_named_registration_leads_to_its_key_again() {
         assert!(kept.contains("named-soul") && !kept.contains("whsec_"), "{kept}");
         assert!(!kept.contains(key.as_str().unwrap()), "{kept}");
 
-        // Once it is replaced, the old key is not told any more.
+        // After the API key is replaced, the old one is no longer returned.
         let seller =
             Seller { client: client.clone(), slug: "named-soul".to_owned(), key: key.as_str().unwrap().to_owned() };
         assert_eq!(seller.send("POST", "/v1/soul/me/rotate-key", &json!({})).await.status, 200);
@@ -756,9 +757,10 @@ fn a_named_registration_leads_to_its_key_again() {
     });
 }
 
-/// The process dies at every request of a named registration: the same request leads to one soul and a key that opens it.
+/// The process crashes at every request of a registration with an idempotency key. The repeated request ends in one
+/// soul and a working key.
 #[test]
-fn a_named_registration_survives_death_at_every_step() {
+fn a_registration_with_an_idempotency_key_survives_a_crash_at_every_step() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let database = local::database::start(None).await.expect("a database");
@@ -786,7 +788,7 @@ fn a_named_registration_survives_death_at_every_step() {
                     assert_eq!(before.map(|answer| answer.status), Some(200));
                     break;
                 }
-                // Until nobody can be at work any more, the name is taken.
+                // The idempotency key stays taken until no request can be working on it any more.
                 clock.advance(Duration::from_secs(31));
                 let after = register_as(&client, &name, &body).await;
                 assert_eq!(after.status, 200, "step {steps}, {arrives}: {} after {before:?}", after.text);

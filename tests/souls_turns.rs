@@ -1,5 +1,5 @@
-//! Whose turn it is: the executor's places, which neither one soul nor one buyer nor trials can take all of, how long work
-//! may last there, and work that does not need them.
+//! The executor's slots: no single soul, buyer or set of trials can take all of them; how long work may last there; and
+//! work that needs no slot.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ use crate::souls_market::{Shop, read, text};
 use crate::support::programs::caller;
 use crate::support::{Payer, VIN, books, eventually, run, stack, stack_with};
 
-/// Tools that only wait, until they are let go.
+/// Tools that wait until the test lets them go.
 struct Waiting {
     now: AtomicUsize,
     most: AtomicUsize,
@@ -48,7 +48,7 @@ impl Waiting {
         self.now.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Waits until so many wait.
+    /// Waits until this many are waiting.
     async fn reach(&self, count: usize) {
         let enough = || async { (self.now.load(Ordering::SeqCst) >= count).then_some(()) };
         eventually("hostile jobs to wait", enough).await;
@@ -59,7 +59,7 @@ fn down() -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down")
 }
 
-/// A service whose program waits for its tool and fails.
+/// A service whose program waits for its tool and then fails.
 async fn hostile_shop(stack: &Stack, slug: &str) -> Shop {
     let request = json!({"tool": "vin_decode", "arguments": {"vin": VIN}}).to_string();
     let tools = json!({"executor": "program", "sandbox": true, "tools": ["vin_decode"], "tool_budget_usd": 0.1});
@@ -68,7 +68,7 @@ async fn hostile_shop(stack: &Stack, slug: &str) -> Shop {
     shop
 }
 
-/// A service whose program says at once that it is done.
+/// A service whose program completes at once.
 async fn honest_shop(stack: &Stack, slug: &str) -> Shop {
     let shop = Shop::with(stack, slug, json!({"executor": "program", "sandbox": true})).await;
     bring(&shop, caller("{}", "(call $print (i32.const 1) (i32.const 900) (i32.const 4))")).await;
@@ -114,10 +114,10 @@ fn wait_for_one_soul(_: Arc<Toolbox>, _: Task) -> Running {
     })
 }
 
-/// More jobs than the executor has places, all of one soul and all only waiting: an honest soul's job is done meanwhile.
-/// Those that found no place have not failed by it.
+/// One soul has more waiting jobs than the executor has slots. Another soul's job is done in the meantime. The jobs
+/// without a slot do not fail because of it.
 #[test]
-fn jobs_of_one_soul_that_wait_delay_no_other_soul() {
+fn waiting_jobs_of_one_soul_delay_no_other_soul() {
     run(async {
         let stack = stack_with(|options| Options { runners: Some(&ONE_SOUL), ..options }).await;
         let (hostile, honest) = tokio::join!(hostile_shop(&stack, "waits"), honest_shop(&stack, "works"));
@@ -137,7 +137,7 @@ fn jobs_of_one_soul_that_wait_delay_no_other_soul() {
             (put_down.len() == waiting.len() - most).then_some(put_down)
         })
         .await;
-        // However often they come in vain, it is no attempt.
+        // A delivery without a free slot does not count as an attempt.
         let one = put_down[0].request_id;
         eventually("a job to come in vain", || async {
             stack.souls.push(Message::Job { request_id: one, trace: None }.to_json());
@@ -167,9 +167,9 @@ fn wait_for_many_souls(_: Arc<Toolbox>, _: Task) -> Running {
     })
 }
 
-/// Enough souls and buyers to take every place there is: what a seller's own worker does goes past them.
+/// Enough souls and buyers to take every slot: jobs of a seller's own worker need none.
 #[test]
-fn sellers_workers_wait_for_no_program() {
+fn jobs_of_sellers_workers_do_not_wait_for_executor_slots() {
     run(async {
         const PLACES: usize = 10;
         let stack = stack_with(|options| Options { runners: Some(&MANY_SOULS), ..options }).await;
@@ -196,9 +196,9 @@ fn sellers_workers_wait_for_no_program() {
     });
 }
 
-/// Places are bounded by soul and by buyer, come back when they are given back or their time is over, and are a job's own.
+/// Slots are limited per soul and per buyer, return when released or expired, and belong to one job.
 #[test]
-fn places_are_bounded_and_come_back() {
+fn executor_slots_are_limited_and_come_back() {
     run(async {
         let stack = stack().await;
         let (db, now) = (&stack.app.db, stack.app.clock.now());
@@ -221,7 +221,7 @@ fn places_are_bounded_and_come_back() {
         let later = now.plus(MOST_EXECUTION + Duration::from_secs(61));
         assert!(take("one", 9, later).await.1.is_some(), "whoever died is not waited for");
 
-        // A buyer at ever other souls.
+        // One buyer with many different souls.
         for soul in ["a", "b", "c", "d"] {
             assert!(take(soul, 50, now).await.1.is_some());
         }
@@ -237,7 +237,7 @@ fn places_are_bounded_and_come_back() {
     });
 }
 
-/// Keeps what it was asked to do, and does nothing.
+/// Records its deadline, and does nothing.
 #[derive(Default)]
 struct Idle(Mutex<Option<Timestamp>>);
 
@@ -248,9 +248,9 @@ impl Executor for Idle {
     }
 }
 
-/// However long a service was once promised to take: what is done here ends well before the function that does it.
+/// Work here ends well before the function times out, whatever duration the service promised.
 #[test]
-fn work_ends_before_its_function_does() {
+fn work_ends_before_its_function_times_out() {
     run(async {
         let stack = stack().await;
         let shop = honest_shop(&stack, "promised-a-week").await;
@@ -272,7 +272,7 @@ fn work_ends_before_its_function_does() {
         service_runner.run(&job).await.outcome.unwrap_err();
         let deadline = idle.0.lock().unwrap().expect("a deadline");
         assert!(deadline <= stack.app.clock.now().plus(MOST_EXECUTION) && deadline > before, "{deadline}");
-        // The function's own time, from the template, holds the longest settlement (130 s) beside it.
+        // The function's timeout in the template also has room for the longest settlement (130 s).
         let template = std::fs::read_to_string(crate::support::root().join("template.yaml")).unwrap();
         let executor = template.split("CodeUri: functions/executor").nth(1).expect("the executor");
         let timeout = executor.split("Timeout: ").nth(1).and_then(|rest| rest.lines().next()).expect("a timeout");

@@ -1,7 +1,7 @@
-//! The store against a database, the queue, the blob store and the secret store over the real protocols.
+//! The store against a database, and the queue, the blob store and the secret store over their real protocols.
 //!
-//! `make test` runs the first part against the embedded DynamoDB. `make test-aws` runs all of it, and the other
-//! journeys, against an independent implementation of AWS (`AWS_TEST_ENDPOINT`).
+//! `make test` runs the first part against the embedded DynamoDB. `make test-aws` runs all of it, and the other tests,
+//! against an independent implementation of AWS (`AWS_TEST_ENDPOINT`).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn config(endpoint: &str) -> Config {
     Config::read(|name| variables.get(name).cloned()).expect("a configuration")
 }
 
-/// The other implementation of AWS, if there is one.
+/// The endpoint of the other AWS implementation, if there is one.
 fn other_aws() -> Option<String> {
     std::env::var("AWS_TEST_ENDPOINT").ok()
 }
@@ -52,7 +52,7 @@ async fn db() -> Db {
 }
 
 #[test]
-fn a_refused_write_hands_back_what_stood_in_its_way() {
+fn a_refused_write_returns_the_conflicting_item() {
     run(async {
         let db = db().await;
         let key = || Key::new("A", "1");
@@ -63,7 +63,7 @@ fn a_refused_write_hands_back_what_stood_in_its_way() {
             platform::store::db::parse(refused.refused(0).unwrap().old.clone().unwrap()).unwrap();
         assert_eq!(old["n"], 1);
 
-        // The same in a transaction: the position says which rule failed, and nothing was written.
+        // The same in a transaction: the position shows which condition failed, and nothing was written.
         let other = Write::put(&db.tables.ledger, Key::new("B", "1"), &json!({"n": 9})).unwrap();
         let refused = db.transact(&[other, put(3)]).await.unwrap_err();
         assert!(refused.refused(0).is_none() && refused.refused(1).is_some());
@@ -73,7 +73,7 @@ fn a_refused_write_hands_back_what_stood_in_its_way() {
 }
 
 #[test]
-fn updates_conditions_and_deletes() {
+fn updates_conditions_and_deletes_work() {
     run(async {
         let db = db().await;
         let table = &db.tables.agents;
@@ -101,7 +101,7 @@ fn updates_conditions_and_deletes() {
 }
 
 #[test]
-fn of_many_at_once_exactly_as_many_succeed_as_may() {
+fn concurrent_writes_never_exceed_the_limit() {
     run(async {
         let db = db().await;
         let calls: Vec<_> = (0..40)
@@ -132,7 +132,7 @@ fn of_many_at_once_exactly_as_many_succeed_as_may() {
 }
 
 #[test]
-fn the_index_of_open_jobs_is_sparse_and_in_order() {
+fn the_index_of_open_jobs_is_sparse_and_ordered() {
     run(async {
         let db = db().await;
         for (name, due) in [("x", 30), ("y", 10), ("z", 20)] {
@@ -170,9 +170,9 @@ fn messages_go_through_sqs() {
     });
 }
 
-/// A range that ends before it begins holds nothing, and is no fault of the database's.
+/// A range whose end is before its start is empty, and no error reaches the database.
 #[test]
-fn nothing_lies_between_two_keys_in_the_wrong_order() {
+fn a_reversed_key_range_is_empty() {
     run(async {
         let db = db().await;
         let table = &db.tables.ledger;
@@ -184,9 +184,10 @@ fn nothing_lies_between_two_keys_in_the_wrong_order() {
     });
 }
 
-/// A bucket as S3 answers a role that may list it, and one that may not and is not told what is missing.
+/// A bucket as S3 answers a role that may list it, and one that may not: S3 does not tell the latter that a key is
+/// missing.
 #[test]
-fn blobs_are_kept_as_s3_keeps_them() {
+fn blobs_work_with_and_without_permission_to_list() {
     run(async {
         for may_list in [true, false] {
             let bucket = Bucket::new(may_list);

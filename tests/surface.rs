@@ -1,4 +1,4 @@
-//! The surface: every path answers JSON, the route table is what the routers serve, keys and catalog read well.
+//! The HTTP surface: every path answers JSON, the route table matches the routers, schemas match validation.
 
 use api::routes;
 use base::input;
@@ -11,7 +11,7 @@ use tools::spec::{Answer, MARKET, TOP_UP};
 use crate::support::{Payer, run, stack};
 
 #[test]
-fn what_no_route_takes_is_json_all_the_same() {
+fn unknown_routes_and_methods_answer_in_json() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -45,10 +45,10 @@ fn what_no_route_takes_is_json_all_the_same() {
     });
 }
 
-/// `HEAD` says what `GET` would, of every group; `OPTIONS` what a path takes; and pages of any origin may read both, but not
-/// the pages on which people decide.
+/// `HEAD` returns what `GET` would, for every group. `OPTIONS` returns the allowed methods. Pages of any origin may use
+/// both, except for the pages on which people decide.
 #[test]
-fn head_is_get_without_its_body_and_options_is_told_to_browsers() {
+fn head_matches_get_and_options_serves_cors() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -106,10 +106,9 @@ fn head_is_get_without_its_body_and_options_is_told_to_browsers() {
     });
 }
 
-/// The table of routes and the routers agree, in both directions: each listed route is taken by a handler of its group
-/// and by no other group's.
+/// Each listed route is handled by a router of its group and by no other group's.
 #[test]
-fn the_table_of_routes_is_what_the_routers_serve() {
+fn the_route_table_matches_the_routers() {
     run(async {
         use tower::ServiceExt;
         let stack = stack().await;
@@ -133,7 +132,7 @@ fn the_table_of_routes_is_what_the_routers_serve() {
                 let request =
                     http::Request::builder().method(route.method).uri(&path).body(axum::body::Body::empty()).unwrap();
                 let answer = router.clone().oneshot(request).await.unwrap();
-                // A router that does not have the route falls back to the table, which says "wrong method".
+                // A router without the route falls back to the table, which answers "wrong method".
                 let taken = answer.status() != http::StatusCode::METHOD_NOT_ALLOWED;
                 assert_eq!(
                     taken,
@@ -148,9 +147,9 @@ fn the_table_of_routes_is_what_the_routers_serve() {
     });
 }
 
-/// Every free route that changes something, with `X-Dry-Run`: refused by the header's name before anything else is asked.
+/// Every free route that changes something refuses `X-Dry-Run` by the header's name, before any other check.
 #[test]
-fn a_dry_run_of_what_is_free_is_refused() {
+fn a_dry_run_of_a_free_change_is_refused() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -165,7 +164,7 @@ fn a_dry_run_of_what_is_free_is_refused() {
                 }
                 let answer = payer.client.send(route.method, &path, &[("x-dry-run", given)], "{}").await.unwrap();
                 if path.starts_with("/acp/") {
-                    // ACP's own form of errors.
+                    // ACP has its own error format.
                     let body = answer.json();
                     let refused = (answer.status, &body["code"], &body["param"]);
                     assert_eq!(refused, (400, &json!("invalid_request"), &json!("$['X-Dry-Run']")), "{path} {given}");
@@ -189,7 +188,7 @@ fn a_dry_run_of_what_is_free_is_refused() {
 }
 
 #[test]
-fn the_service_says_what_it_is() {
+fn index_health_and_statistics_describe_the_service() {
     run(async {
         let stack = stack().await;
         let client = Payer::with(&stack, 0).await.client;
@@ -207,9 +206,9 @@ fn the_service_says_what_it_is() {
     });
 }
 
-/// A direct tool is run by the function that sells it: without a runner there, it would be paid and then fail.
+/// A direct tool runs in the function that sells it. Without a runner there it would be paid and then fail.
 #[test]
-fn every_direct_tool_has_a_runner_where_it_is_sold() {
+fn every_direct_tool_has_a_runner_in_its_selling_function() {
     for tool in CATALOG.iter().filter(|tool| tool.answer == Answer::Direct) {
         let runners = match tool.group {
             knowledge::GROUP => &knowledge::RUNNERS,
@@ -223,9 +222,9 @@ fn every_direct_tool_has_a_runner_where_it_is_sold() {
     }
 }
 
-/// What a tool's schema says and what its validation does are the same, judged by an independent validator.
+/// A tool's schema and its validation accept the same input, according to an independent validator.
 #[test]
-fn schemas_say_what_validation_does() {
+fn schemas_match_validation() {
     let values = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

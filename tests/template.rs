@@ -1,5 +1,5 @@
-//! `template.yaml` against the code, in both directions: the same routes, the same tables, and only variables that
-//! something reads.
+//! `template.yaml` against the code, in both directions: the same routes, the same tables, and only variables that the
+//! code reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::root;
 
-/// The template with everything resolved: `!Ref Api` is the name of the API.
+/// The template with all references resolved: `!Ref Api` becomes the name of the API.
 fn template() -> Value {
     let template = local::iam::equipped(Template::of_project().expect("template.yaml is a template"));
     let mut whole = template.unresolved().clone();
@@ -40,18 +40,19 @@ fn the_gateway_has_the_routes_of_the_table() {
             }
             let properties = &event["Properties"];
             match properties.get("Path") {
-                // `GET` would leave out `HEAD`, and the gateway asks for no more than that: the function says what it takes.
+                // `GET` would exclude `HEAD`, so the gateway accepts any method and the function answers which it
+                // allows.
                 Some(path) => {
                     let method = text(&properties["Method"]);
                     assert_ne!(method, "GET", "{path}: say ANY, so that HEAD comes with it");
                     deployed.insert((group.clone(), method.replace("ANY", "GET"), text(path)));
                 }
-                // Whatever no other route takes.
+                // The route for every other path.
                 None => assert_eq!(group, "meta"),
             }
         }
     }
-    // A family of tools shares one route of the gateway: `/v1/tools/lookup/{proxy+}` stands for all below it.
+    // A family of tools shares one gateway route: `/v1/tools/lookup/{proxy+}` stands for all paths below it.
     let family = |group: &str, method: &str, path: &str| {
         let above = path.match_indices('/').map(|(end, _)| format!("{}/{{proxy+}}", &path[..end]));
         above.map(|path| (group.to_owned(), method.to_owned(), path)).find(|route| deployed.contains(route))
@@ -66,7 +67,7 @@ fn the_gateway_has_the_routes_of_the_table() {
 }
 
 #[test]
-fn the_tables_are_those_of_the_code() {
+fn the_templates_tables_match_the_code() {
     let template = template();
     let mut deployed = BTreeMap::new();
     for (name, table) in of_type(&template, "AWS::DynamoDB::Table") {
@@ -136,9 +137,9 @@ fn every_variable_of_the_template_is_read_by_the_code() {
     }
 }
 
-/// Each function is there once, with a role and a log of its own, and no role may do everything to anything.
+/// Each function exists once, with its own role and log, and no role allows every action or resource.
 #[test]
-fn each_function_has_a_role_of_its_own() {
+fn each_function_has_its_own_role() {
     let template = template();
     let mut roles = BTreeSet::new();
     let mut binaries = BTreeSet::new();
@@ -162,9 +163,9 @@ fn each_function_has_a_role_of_its_own() {
     }
 }
 
-/// CloudWatch takes no alarm over more than ten metrics, and every function's errors ring.
+/// CloudWatch accepts at most ten metrics per alarm. Every function's errors must be in one.
 #[test]
-fn errors_of_every_function_ring() {
+fn every_functions_errors_raise_an_alarm() {
     let template = template();
     let mut watched = BTreeSet::new();
     for (name, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {

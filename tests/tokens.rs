@@ -1,4 +1,4 @@
-//! Access tokens: what the wallet does with them, and what they may not do.
+//! Access tokens: how the wallet manages them, and what they must not do.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn a_token_is_minted_used_listed_and_revoked() {
 }
 
 #[test]
-fn a_token_changes_nothing_about_its_owner() {
+fn a_token_cannot_change_its_owners_settings() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -92,7 +92,7 @@ fn a_token_changes_nothing_about_its_owner() {
 }
 
 #[test]
-fn a_token_expires_and_there_are_twenty_at_most() {
+fn tokens_expire_and_are_limited_to_twenty() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -104,7 +104,7 @@ fn a_token_expires_and_there_are_twenty_at_most() {
         };
         let answers = join_all((0..40).map(|_| mint())).await;
         assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 20);
-        // Each revoked token makes room for one more, also when both happen at once.
+        // Each revoked token makes room for one more, also concurrently.
         let ids = answers.iter().filter(|answer| answer.status == 201).take(5);
         let ids: Vec<String> = ids.map(|answer| answer.json()["data"]["id"].as_str().unwrap().to_owned()).collect();
         let revoke = |id: &String| {
@@ -132,9 +132,9 @@ fn a_token_expires_and_there_are_twenty_at_most() {
     });
 }
 
-/// Tokens of before there were rows by id, more of them than one answer lists: each can be found, frozen and taken back.
+/// Tokens from before the rows by id, more than one answer lists: each can be found, frozen and revoked.
 #[test]
-fn old_tokens_are_found_by_their_ids_however_many_there_are() {
+fn old_tokens_are_found_by_id_beyond_one_page() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -190,9 +190,9 @@ fn old_tokens_are_found_by_their_ids_however_many_there_are() {
     });
 }
 
-/// A dead token is told what it is for a while, and then is none; its rows say when they may go.
+/// A revoked token is reported as revoked for a while, then as invalid. Its rows have an expiry time.
 #[test]
-fn dead_tokens_are_forgotten() {
+fn revoked_and_expired_tokens_are_forgotten() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -218,7 +218,7 @@ fn dead_tokens_are_forgotten() {
         assert_eq!(error(&revoked).await.as_deref(), Some("access_token_invalid"));
         assert_eq!(error(&lasting).await, None);
         hand.advance(Duration::from_secs(24 * 3600));
-        // Both rows of a token say when they may go, and those of one that lives do not.
+        // Both rows of a revoked or expired token have an expiry time; those of a valid one have not.
         let query = Query::prefixed(&db.tables.agents, &format!("AGENT#{agent}"), "TOKEN", 100).unwrap();
         let rows: Vec<Value> = db.query(query).await.unwrap();
         let now = hand.now().secs();
@@ -227,9 +227,10 @@ fn dead_tokens_are_forgotten() {
     });
 }
 
-/// A free change under a name is made once, its answer kept without the secret; another body under the name is refused.
+/// A free change with an idempotency key is made once. Its answer is stored without the secret. Another body with the
+/// same key is refused.
 #[test]
-fn a_named_change_is_made_once() {
+fn a_change_with_an_idempotency_key_is_made_once() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;

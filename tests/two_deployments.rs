@@ -1,4 +1,4 @@
-//! Two deployments that are paid at one address: a payment buys at one of them, and the other says where it went.
+//! Two deployments with the same payment address: a payment buys at one of them, and the other names the transaction.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::support::payer::{bare, header, v2};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, chain, run, stack, stack_with};
 
-/// The refusal of a payment that bought elsewhere, and the transaction it names.
+/// Checks the refusal of a payment that bought elsewhere, and the transaction it names.
 fn assert_spent(answer: &Answer, transaction: &str) {
     assert_eq!(answer.error(), (409, "payment_already_used".to_owned()), "{}", answer.text);
     assert_eq!(answer.json()["transaction"], transaction, "{}", answer.text);
 }
 
 #[test]
-fn a_payment_buys_at_one_of_two_deployments() {
+fn a_payment_buys_at_only_one_of_two_deployments() {
     run(async {
         let (here, there) = (stack().await, stack().await);
         assert_eq!(here.config.payments.pay_to, there.config.payments.pay_to);
@@ -27,7 +27,7 @@ fn a_payment_buys_at_one_of_two_deployments() {
         for with_quote in [false, true] {
             let payer = Payer::new(&here).await;
             let elsewhere = payer.at(&there);
-            // Both have named their price before anything is paid.
+            // Both deployments have quoted before anything is paid.
             let quoted = [&payer, &elsewhere].map(|payer| payer.client.post(VIN_PATH, &[], &body));
             let quoted = futures_util::future::join_all(quoted).await;
             let authorization = payer.authorize(5_000);
@@ -44,7 +44,7 @@ fn a_payment_buys_at_one_of_two_deployments() {
             }
             assert!(books::receipts(&there.app.db, payer.agent()).await.is_empty(), "nothing was sold there");
             assert_eq!(payer.balance(&here).await, 995_000);
-            // Here it is what it was.
+            // At the first deployment the stored answer is unchanged.
             let again = payer.client.post(VIN_PATH, &[("x-payment", &payment(&quoted[0]))], &body).await;
             assert_eq!((again.status, again.text), (200, paid.text));
         }
@@ -52,7 +52,7 @@ fn a_payment_buys_at_one_of_two_deployments() {
 }
 
 #[test]
-fn paid_at_both_at_the_same_moment_it_buys_at_one() {
+fn a_payment_sent_to_both_at_once_buys_at_one() {
     run(async {
         let (here, there) = (stack().await, stack().await);
         let body = json!({"vin": VIN});
@@ -81,10 +81,10 @@ fn paid_at_both_at_the_same_moment_it_buys_at_one() {
     });
 }
 
-/// It is put on chain elsewhere after it was judged to be good, and the node has the new state before its logs: they are
-/// waited for, because only they say where the payment went.
+/// The payment is broadcast elsewhere after it passed the check here, and the node has the new state before its logs.
+/// The service waits for the logs, because only they name the transaction.
 #[test]
-fn the_loser_of_a_race_is_told_where_the_payment_went_by_a_node_whose_logs_are_late() {
+fn the_loser_learns_the_transaction_even_if_the_nodes_logs_lag() {
     run(async {
         let proxy = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
         let here = stack().await;
@@ -98,7 +98,7 @@ fn the_loser_of_a_race_is_told_where_the_payment_went_by_a_node_whose_logs_are_l
         let answer = |result: Value| Some((200, json!({"jsonrpc": "2.0", "id": 0, "result": result})));
         let (mut good, mut late) = (1, 2);
         proxy.inject(move |method| match method {
-            // The question whether the payment would go through: as if it was put before.
+            // The check whether the payment would succeed: answered as before the other payment.
             "eth_call" if good > 0 => {
                 good -= 1;
                 answer(json!("0x"))
@@ -115,7 +115,7 @@ fn the_loser_of_a_race_is_told_where_the_payment_went_by_a_node_whose_logs_are_l
     });
 }
 
-/// The work is queued, and its caller has gone: the job says why it failed.
+/// The work is queued, and its caller is gone. The job gives the reason for its failure.
 #[test]
 fn a_job_whose_payment_went_elsewhere_fails_and_names_the_transaction() {
     run(async {
@@ -126,7 +126,7 @@ fn a_job_whose_payment_went_elsewhere_fails_and_names_the_transaction() {
         let payer = Payer::new(&here).await;
         let authorization = payer.authorize(2_000);
         let payment = header(&bare(&authorization));
-        // There the payment is claimed, and not sent on before it is paid here.
+        // There the payment is claimed, but not sent before it is settled here.
         proxy.inject(|method| (method == "eth_estimateGas").then(|| (503, json!("down"))));
         let elsewhere = payer.at(&there);
         let body = json!({"url": format!("{}/plain", there.site_url)});
@@ -153,7 +153,7 @@ fn a_job_whose_payment_went_elsewhere_fails_and_names_the_transaction() {
 }
 
 #[test]
-fn the_doctor_sees_who_else_settles_to_the_same_address() {
+fn the_doctor_finds_other_settlers_to_the_same_address() {
     use local::doctor::{Level, examine};
     run(async {
         let (here, there) = (stack().await, stack().await);
@@ -173,9 +173,9 @@ fn the_doctor_sees_who_else_settles_to_the_same_address() {
     });
 }
 
-/// A quote is answered by a payment that comes after it.
+/// A quote is paid only by a payment that is made after it.
 #[test]
-fn what_was_mined_before_its_quote_was_given_does_not_pay_it() {
+fn a_transfer_older_than_a_quote_does_not_pay_it() {
     run(async {
         let chain = chain().await;
         let body = json!({"vin": VIN});

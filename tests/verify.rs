@@ -1,5 +1,5 @@
-//! E-mail verification, bought: against a zone and mail hosts that the test serves, and a server that speaks Hunter's
-//! documented protocol (see `common/tools-people/src/verification/hunter.rs`).
+//! E-mail verification against a zone and mail hosts served by the test, and a server with Hunter's documented protocol
+//! (see `common/tools-people/src/verification/hunter.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -21,7 +21,7 @@ mod outages;
 
 const PATH: &str = "/v1/tools/verify/email";
 
-/// A neighbourhood of mail hosts, each at a loopback address of its own, all at one port.
+/// Mail hosts, each at its own loopback address, all at one port.
 struct Town {
     zone: Served,
     good: MailHost,
@@ -44,9 +44,9 @@ async fn town() -> Town {
         ("open.org", "127.0.0.3"),
         ("grey.org", "127.0.0.4"),
         ("busy.org", "127.0.0.5"),
-        // Nobody listens there.
+        // No server listens there.
         ("shut.org", "127.0.0.6"),
-        // A neighbour's address, in the zone of somebody who wants to know what is there.
+        // The zone of an attacker points to somebody else's address, to probe it.
         ("nosy.org", "127.0.0.2"),
         ("mailinator.com", "127.0.0.2"),
     ] {
@@ -78,7 +78,7 @@ async fn verified(payer: &Payer, email: &str) -> Value {
 }
 
 #[test]
-fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
+fn every_verdict_follows_the_zone_and_the_mail_hosts() {
     run(async {
         let town = town().await;
         let stack = stack_with(|options| town.known_to(options)).await;
@@ -115,7 +115,7 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
         }
         assert_eq!(payer.balance(&stack).await, 1_000_000 - bought * 1_000);
 
-        // Who was asked, and how: by our name, with the empty sender, and never with a mail.
+        // The mail hosts were asked with our name and an empty sender, and no mail was sent.
         let heard = town.good.heard();
         for line in &heard {
             let known = ["EHLO probe.example.net", "MAIL FROM:<>", "RCPT TO:<", "QUIT", "(connected)"];
@@ -127,7 +127,7 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
             "two domains' mailboxes; not the nosy neighbour's, nor the throw-away's: {heard:?}"
         );
 
-        // Asked again, by anybody: nobody is bothered twice. The older path is the same tool.
+        // A repeated question, by any agent, is answered from the cache. The older path is the same tool.
         let other = Payer::new(&stack).await;
         let answer = other.buy("/v1/tools/lookup/person-email-status", &json!({"email": "ada@good.org"})).await;
         let job = other.finished(answer.json()["request_id"].as_str().unwrap()).await;
@@ -139,18 +139,18 @@ fn every_verdict_is_what_the_zone_and_the_mail_hosts_say() {
         assert_eq!(verified(&other, "ada@grey.org").await["result"]["reasons"], json!(["greylisted"]));
         assert_eq!((town.good.connections(), town.grey.connections()), (4, 1));
 
-        // A host that said no is left alone, also with other addresses.
+        // A host that refused us is left alone, also for other addresses.
         assert_eq!(verified(&other, "bob@busy.org").await["result"]["reasons"], json!(["blocked"]));
         assert_eq!(town.busy.connections(), 1);
     });
 }
 
 #[test]
-fn what_cannot_be_found_out_is_paid_back() {
+fn an_undecidable_verification_is_paid_back() {
     run(async {
         let town = town().await;
-        // Work this cheap need not wait for the payment of somebody who has paid before: what fails at once is never settled, and
-        // told as what fails later.
+        // Cheap work need not wait for the payment of a wallet that has paid before. If it fails at once it is never
+        // settled, and is reported like a later failure.
         let stack = stack_with(|options| town.known_to(options)).await;
         let payer = Payer::new(&stack).await;
         payer.has_settled(&stack, 1_000).await;
@@ -169,7 +169,7 @@ fn what_cannot_be_found_out_is_paid_back() {
         assert_eq!((&found["request_id"], &found["status"]), (&json!(request_id), &json!("failed")), "{found}");
         assert_eq!(payer.balance(&stack).await, 1_000_000, "never asked for, or paid back");
 
-        // An agent's share of a domain is used up; the mail host is not asked, and the agent does not pay.
+        // An agent's daily share of a domain is used up: the mail host is not asked, and the agent does not pay.
         let now = stack.app.clock.now();
         for _ in 0..manners::MAX_A_DAY {
             assert!(manners::may_ask(&stack.app.db, payer.agent(), "good.org", now).await.unwrap());
@@ -183,7 +183,7 @@ fn what_cannot_be_found_out_is_paid_back() {
 }
 
 #[test]
-fn a_mail_host_is_asked_by_one_of_us_at_a_time() {
+fn one_worker_at_a_time_probes_a_mail_host() {
     run(async {
         let town = town().await;
         let stack = stack_with(|options| town.known_to(options)).await;
@@ -198,7 +198,7 @@ fn a_mail_host_is_asked_by_one_of_us_at_a_time() {
     });
 }
 
-/// Hunter, saying this status to everything.
+/// A Hunter server that answers every request with this status.
 async fn hunter(says: Arc<AtomicU16>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -213,7 +213,7 @@ async fn hunter(says: Arc<AtomicU16>) -> String {
 }
 
 #[test]
-fn a_provider_finds_out_where_port_25_is_shut() {
+fn a_provider_verifies_where_port_25_is_closed() {
     run(async {
         let town = town().await;
         let says = Arc::new(AtomicU16::new(200));
@@ -239,14 +239,14 @@ fn a_provider_finds_out_where_port_25_is_shut() {
         assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_auth")), "{job}");
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 1_000, "{job}");
         assert_eq!(town.good.connections(), 0);
-        // What the DNS settles costs no question to a provider.
+        // If DNS decides, the provider is not asked.
         assert_eq!(verified(&payer, "ada@refuses.org").await["result"]["verdict"], "undeliverable");
     });
 }
 
-/// What it costs beside the call itself, in DynamoDB's units.
+/// The cost in DynamoDB units, besides the call itself.
 #[test]
-fn a_verification_is_counted() {
+fn a_verification_stays_within_its_units() {
     run(async {
         let town = town().await;
         let database = local::database::start(None).await.expect("a database");
@@ -274,7 +274,7 @@ fn a_verification_is_counted() {
         }
         println!("verify_email, (write units, read units, requests): probed, remembered, settled by DNS: {counted:?}");
         let [probed, remembered, settled] = counted[..] else { unreachable!() };
-        // The domain's count, the host's turn taken and given back, what is kept.
+        // The domain's count, the host's lock taken and released, and the cached answer.
         assert!(probed.0 - remembered.0 <= 5.0, "{counted:?}");
         assert!(settled.0 <= remembered.0 && probed.0 <= 38.0, "{counted:?}");
     });

@@ -1,4 +1,4 @@
-//! Outgoing webhooks: endpoints as their owners keep them, and events on their way.
+//! Outgoing webhooks: how owners manage endpoints, and how events are delivered.
 
 mod bench;
 mod crashes;
@@ -36,7 +36,7 @@ async fn stack_and_receiver() -> (Stack, Receiver) {
 }
 
 #[test]
-fn a_job_that_ends_is_posted_signed_and_logged() {
+fn a_finished_job_is_posted_signed_and_logged() {
     run(async {
         let (stack, receiver) = stack_and_receiver().await;
         let payer = Payer::new(&stack).await;
@@ -62,7 +62,7 @@ fn a_job_that_ends_is_posted_signed_and_logged() {
         assert_eq!(received.header("x-webhook-id"), received.header("webhook-id"));
         check_signatures(secret, &received.headers, &received.body);
 
-        // The log has it, and nothing of what was not asked for.
+        // The log has this event, and none that was not subscribed to.
         let log = eventually("the log", || async {
             let log = deliveries(&payer, &hook).await;
             (log[0]["state"] == "delivered").then_some(log)
@@ -75,7 +75,7 @@ fn a_job_that_ends_is_posted_signed_and_logged() {
     });
 }
 
-/// By hand, as the contract describes both headers.
+/// Checks both signature headers by hand, as documented.
 fn check_signatures(secret: &str, headers: &http::HeaderMap, body: &str) {
     let of = |name: &str| headers[name].to_str().unwrap();
     let key = base::encoding::base64_any(secret.strip_prefix("whsec_").unwrap()).unwrap();
@@ -88,7 +88,7 @@ fn check_signatures(secret: &str, headers: &http::HeaderMap, body: &str) {
 }
 
 #[test]
-fn an_endpoint_is_made_changed_tried_out_and_deleted() {
+fn an_endpoint_can_be_created_changed_tested_and_deleted() {
     run(async {
         let (stack, receiver) = stack_and_receiver().await;
         let (payer, stranger) = (Payer::with(&stack, 0).await, Payer::with(&stack, 0).await);
@@ -99,7 +99,7 @@ fn an_endpoint_is_made_changed_tried_out_and_deleted() {
         assert_eq!(payer.get(&path_of(&hook, "")).await.json()["data"], shown, "the secret is shown once");
         assert_eq!(payer.get(HOOKS).await.json()["data"], json!({"webhooks": [shown], "count": 1}));
 
-        // A token may do the same; a stranger sees nothing of it.
+        // A token may do the same. A stranger sees nothing of it.
         let token = payer.token(&stack).await;
         assert_eq!(payer.client.get(HOOKS, &[("authorization", &token)]).await.json()["data"]["count"], 1);
         assert_eq!(stranger.get(HOOKS).await.json()["data"]["count"], 0);
@@ -136,7 +136,7 @@ fn an_endpoint_is_made_changed_tried_out_and_deleted() {
         let on = payer.change("PATCH", &path_of(&hook, ""), &json!({"enabled": true, "events": ["*"]})).await;
         assert_eq!(on.json()["data"]["disabled_reason"], Value::Null);
 
-        // Replayed: the same event.
+        // A replay sends the same event.
         eventually("the end of the first", || async {
             (deliveries(&payer, &hook).await[0]["state"] == "delivered").then_some(())
         })
@@ -154,7 +154,7 @@ fn an_endpoint_is_made_changed_tried_out_and_deleted() {
 }
 
 #[test]
-fn ten_endpoints_and_no_more_however_many_are_made_at_once() {
+fn concurrent_creations_never_exceed_ten_endpoints() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -166,7 +166,7 @@ fn ten_endpoints_and_no_more_however_many_are_made_at_once() {
         let count = |status| made.iter().filter(|answer| answer.status == status).count();
         assert_eq!((count(201), count(409)), (MAX_ENDPOINTS, 20 - MAX_ENDPOINTS), "{made:?}");
         assert_eq!(payer.get(HOOKS).await.json()["data"]["count"], MAX_ENDPOINTS);
-        // The same name again makes no second one.
+        // The same idempotency key creates no second endpoint.
         let named = Payer::with(&stack, 0).await;
         for _ in 0..2 {
             let headers = [("x-agent-proof", named.proof("write")), ("idempotency-key", "one".to_owned())];
@@ -179,7 +179,7 @@ fn ten_endpoints_and_no_more_however_many_are_made_at_once() {
 }
 
 #[test]
-fn wrong_bodies_and_queries_are_named() {
+fn invalid_bodies_and_queries_are_refused_by_name() {
     run(async {
         let stack = stack().await;
         let payer = Payer::with(&stack, 0).await;
@@ -214,9 +214,9 @@ fn wrong_bodies_and_queries_are_named() {
     });
 }
 
-/// Raised in the transaction of the warning itself, by a function that has no queue for it: the sweeper sends it.
+/// The event is raised in the warning's own transaction, by a function without a queue for it. The sweeper sends it.
 #[test]
-fn a_budget_that_is_nearly_spent_is_posted_once() {
+fn a_budget_warning_is_posted_once() {
     run(async {
         let (stack, receiver) = stack_and_receiver().await;
         let payer = Payer::new(&stack).await;
@@ -238,7 +238,7 @@ fn a_budget_that_is_nearly_spent_is_posted_once() {
     });
 }
 
-/// The states of a log, newest first.
+/// The states in a log, newest first.
 fn states(log: &[Delivery]) -> Vec<Value> {
     log.iter().map(|delivery| json!(delivery.state)).collect()
 }

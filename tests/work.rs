@@ -1,4 +1,4 @@
-//! The work itself: run once whatever is delivered twice, given up when it hangs or panics, and paid back.
+//! The work itself: it runs once even if delivered twice, is given up when it hangs or panics, and is paid back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ static RUNS: AtomicUsize = AtomicUsize::new(0);
 fn count(_: Arc<Toolbox>, _: Task) -> Running {
     Box::pin(async {
         RUNS.fetch_add(1, Ordering::SeqCst);
-        // Long enough for every copy to arrive meanwhile.
+        // Long enough for every copy to arrive during the work.
         tokio::time::sleep(Duration::from_millis(300)).await;
         Ok(Output::new(json!({"counted": true}), Source::embedded("test")))
     })
@@ -32,7 +32,7 @@ static COUNTING: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: count }];
 static PANICKING: [&Runner; 1] =
     [&Runner { spec: &web_read::SPEC, run: |_, _| Box::pin(async { panic!("a bug in a tool") }) }];
 
-/// The catalog's web read, in a hurry.
+/// The catalog's web read, with a short deadline.
 static HASTY: ToolSpec = ToolSpec { deadline: Duration::from_millis(200), ..web_read::SPEC };
 static HANGING: [&Runner; 1] = [&Runner { spec: &HASTY, run: |_, _| Box::pin(std::future::pending()) }];
 
@@ -41,7 +41,7 @@ async fn stack_of(runners: &'static [&'static Runner]) -> Stack {
 }
 
 #[test]
-fn copies_of_payment_and_message_run_the_tool_once() {
+fn copies_of_a_payment_or_message_run_the_tool_once() {
     run(async {
         let stack = stack_of(&COUNTING).await;
         let payer = Payer::new(&stack).await;
@@ -72,7 +72,7 @@ fn copies_of_payment_and_message_run_the_tool_once() {
 }
 
 #[test]
-fn a_tool_that_panics_or_hangs_fails_alone_and_is_paid_back() {
+fn a_tool_that_panics_or_hangs_fails_only_its_own_job_and_is_paid_back() {
     run(async {
         let cases: [(&'static [&'static Runner], &str); 2] =
             [(&PANICKING, "internal_error"), (&HANGING, "provider_unavailable")];
@@ -107,7 +107,7 @@ fn a_batch_reports_only_the_messages_that_failed() {
 
 static SLOW_RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// Says how far it is, so that its lease is renewed after three seconds.
+/// Reports progress, so that its lease is renewed after three seconds.
 fn slow(_: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         SLOW_RUNS.fetch_add(1, Ordering::SeqCst);
@@ -119,9 +119,9 @@ fn slow(_: Arc<Toolbox>, task: Task) -> Running {
 
 static SLOW: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: slow }];
 
-/// The database does not take the renewal of a lease that has half a minute left: the work goes on, and is done once.
+/// The database refuses to renew a lease that has half a minute left. The work continues, and is done once.
 #[test]
-fn work_is_not_thrown_away_for_a_renewal_that_fails() {
+fn work_continues_after_a_failed_lease_renewal() {
     run(async {
         let database = local::database::start(None).await.expect("a database");
         let proxy = Proxy::start(&database, Life::immortal()).await;
@@ -147,7 +147,7 @@ fn work_is_not_thrown_away_for_a_renewal_that_fails() {
 static ENDLESS_BEGUN: AtomicUsize = AtomicUsize::new(0);
 static ENDLESS_ENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the end of whoever had it.
+/// Counts on drop.
 struct Ends;
 
 impl Drop for Ends {
@@ -166,9 +166,9 @@ fn endless(_: Arc<Toolbox>, _: Task) -> Running {
 
 static ENDLESS: [&Runner; 1] = [&Runner { spec: &web_read::SPEC, run: endless }];
 
-/// Who lets go of a job lets go of its work: another process is about to do it.
+/// A process that gives up a job also stops its work, because another process is about to do it.
 #[test]
-fn a_tool_ends_with_whoever_runs_it() {
+fn a_tool_stops_when_its_job_is_given_up() {
     run(async {
         let stack = stack_of(&ENDLESS).await;
         let payer = Payer::new(&stack).await;
@@ -180,9 +180,9 @@ fn a_tool_ends_with_whoever_runs_it() {
     });
 }
 
-/// A message nobody can read ends on the dead-letter list, and holds up nothing.
+/// A message that nobody can read ends on the dead-letter list and blocks nothing.
 #[test]
-fn poison_ends_on_the_dead_letter_list() {
+fn poison_messages_end_on_the_dead_letter_list() {
     run(async {
         let stack = stack().await;
         stack.queue.push("poison".to_owned());

@@ -1,6 +1,6 @@
-//! Stock WebSocket clients: Node's own, as the public TypeScript SDK uses it, and Python's `websockets`.
+//! Standard WebSocket clients: Node's own, which the public TypeScript SDK uses, and Python's `websockets`.
 //!
-//! The SDK itself (`@oneshot-agent/sdk`) is not on the npm registry; `v2/follow.mjs` waits as it does.
+//! The SDK itself (`@oneshot-agent/sdk`) is not on the npm registry; `v2/follow.mjs` waits for jobs in the same way.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use tokio::process::Command;
 use super::{installed, lines, wallet};
 use crate::support::{Payer, READ_PATH, run, stack};
 
-/// A Node whose WebSocket client is built in: the machine's own, or the one that is installed for it.
+/// A Node with a built-in WebSocket client: the machine's own, or the one installed for it.
 async fn node() -> Option<PathBuf> {
     let has_sockets = async |node: &Path| {
         let mut asked = Command::new(node);
@@ -36,7 +36,7 @@ async fn node() -> Option<PathBuf> {
 }
 
 #[test]
-fn the_websocket_of_node_is_told_and_who_sends_no_proof_polls() {
+fn nodes_websocket_client_gets_updates_and_polls_without_a_proof() {
     run(async {
         let (Some(folder), Some(node)) = (installed("v2").await, node().await) else { return };
         let stack = stack().await;
@@ -54,7 +54,7 @@ fn the_websocket_of_node_is_told_and_who_sends_no_proof_polls() {
 }
 
 #[test]
-fn the_websockets_of_python_are_told() {
+fn pythons_websocket_clients_get_updates() {
     run(async {
         let Some(folder) = installed("python").await else { return };
         let stack = stack().await;

@@ -1,5 +1,5 @@
-//! The knowledge tools by the public Python SDKs, of both families of paths, where there is no internet and no vendor: what
-//! can be done with local peers is done, and everything else says so with a stable code and is paid back. (The tools about
+//! The knowledge tools called by the public Python SDKs, with both path families, without internet and vendors. What
+//! local peers can do is done. Every other call fails with a stable error code and is paid back. (The tools about
 //! people and companies are in `people`.)
 
 use base::ids::AgentId;
@@ -15,12 +15,12 @@ use super::{installed, lines, sdks, wallet};
 use crate::support::zone::Zone;
 use crate::support::{eventually, run, stack_with};
 
-/// The two versions that name paths differently.
+/// The two versions, which name paths differently.
 const VERSIONS: [&str; 2] = ["0.37.0", "0.50.0"];
-/// Nobody listens there: what has to ask the public registers is told so at once.
+/// No server listens there, so lookups in public registers fail at once.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// What a call is called in both versions, and what it needs.
+/// The name of each call in both versions, and its input.
 fn calls(site: &str) -> Value {
     let wiki =
         sites::pages().iter().find(|page| page.kind == sites::PageKind::Wiki && page.topic.is_some()).expect("a page");
@@ -53,14 +53,14 @@ fn calls(site: &str) -> Value {
     ])
 }
 
-/// Every lookup with the catalog's own example; the newer version calls those that its manifest knows, by their path.
+/// Every lookup with the catalog's example input. The newer version calls the lookups of its manifest by path.
 fn manifest() -> Vec<Value> {
     let row = |row: &&lookups::row::Lookup| json!({"name": row.spec.name, "path": row.spec.path(), "input": (row.spec.example)()});
     lookups::ROWS.iter().map(row).collect()
 }
 
 #[test]
-fn the_public_sdks_use_every_tool_without_the_internet() {
+fn the_public_sdks_use_every_tool_offline() {
     run(async {
         let Some(python) = installed("python").await else { return };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -115,7 +115,7 @@ fn the_public_sdks_use_every_tool_without_the_internet() {
             }
             let calls = calls("").as_array().map_or(0, Vec::len);
             assert!(told.len() >= calls + if version == VERSIONS[1] { 50 } else { 0 }, "{}", told.len());
-            // What was not done is on the wallet's credits or never left it.
+            // The price of failed calls was returned as credits or never left the wallet.
             eventually("the money to be where it belongs", || async {
                 let left = u64::try_from(stack.chain.as_ref()?.balance_of(&address).await.ok()?).ok()?;
                 let agent = AgentId::of(address.parse().ok()?);

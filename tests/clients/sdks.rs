@@ -1,4 +1,4 @@
-//! The public Python SDK, in every version that differs to us, with the account features.
+//! The account features by the public Python SDK, in every version whose differences affect us.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::{installed, lines, wallet};
 use crate::support::{run, stack_with};
 
-/// The versions of the public SDK that are called, with what each lacks of the journey in `sdk.py`.
+/// The tested versions of the public SDK, with the steps of `sdk.py` that each lacks.
 pub const VERSIONS: [(&str, &[&str]); 4] = [
     ("0.34.0", &["proofs on paid legs", "lookups by name", "expiry of tokens", "notifications"]),
     ("0.37.0", &["lookups by name", "expiry of tokens", "notifications"]),
@@ -18,10 +18,10 @@ pub const VERSIONS: [(&str, &[&str]); 4] = [
     ("0.50.0", &[]),
 ];
 
-/// What no version has.
+/// A step that no version has.
 const LACKED_BY_ALL: &str = "a method that lists receipts";
 
-/// The steps of that journey.
+/// The steps of `sdk.py`.
 const STEPS: [&str; 14] = [
     "a_direct_call",
     "a_queued_call",
@@ -39,14 +39,14 @@ const STEPS: [&str; 14] = [
     "a_revoked_token",
 ];
 
-/// Where a version of the SDK is installed.
+/// The folder where a version of the SDK is installed.
 pub fn folder(python: &Path, version: &str) -> PathBuf {
     python.join(".venv/sdk").join(version)
 }
 
-/// The account features with each version of the public SDK, all at once on one stack, each with wallets of its own.
+/// The account features with each version of the public SDK, concurrently on one stack, each with its own wallets.
 #[test]
-fn the_public_sdks_hold_an_account() {
+fn the_public_sdks_use_every_account_feature() {
     run(async {
         let Some(python) = installed("python").await else { return };
         let stack = stack_with(|options| {

@@ -1,4 +1,4 @@
-//! Receivers written with the reference libraries of Standard Webhooks: what we sign, they take.
+//! Receivers written with the reference libraries of Standard Webhooks accept our signatures.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -34,12 +34,12 @@ impl Program {
 
     async fn learns(&mut self, secret: &str) {
         self.secrets.write_all(format!("{secret}\n").as_bytes()).await.expect("it listens");
-        // It reads beside its answers.
+        // It reads while it answers.
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
 }
 
-/// The library's environment, or nothing where it cannot be installed.
+/// The library's environment, or an error if it cannot be installed.
 async fn python(folder: &Path) -> Result<std::path::PathBuf, String> {
     let environment = folder.join(".venv");
     let python = environment.join("bin/python");
@@ -55,7 +55,7 @@ async fn python(folder: &Path) -> Result<std::path::PathBuf, String> {
 }
 
 #[test]
-fn the_reference_libraries_take_what_we_sign() {
+fn the_reference_libraries_accept_our_signatures() {
     run(async {
         let Some(folder) = installed("webhooks").await else { return };
         let python = match python(&folder).await {
@@ -82,7 +82,7 @@ fn the_reference_libraries_take_what_we_sign() {
             let sent = test().await.json()["data"]["event_id"].clone();
             assert_eq!(receiver.says().await, json!({"verified": true, "type": "webhook.test", "id": sent}));
 
-            // While a rotation lasts the old secret will do, and so will the new one; afterwards only the new one.
+            // During a rotation the old and the new secret are valid; afterwards only the new one.
             let rotate = |body: Value| {
                 let path = format!("{path}/rotate-secret");
                 let payer = payer.clone();

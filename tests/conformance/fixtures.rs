@@ -1,6 +1,6 @@
-//! What the official conformance runner wants to find on a server, over the production handler and behind the production
-//! frame: its tools, prompts and resources have fixed names, and some have to do what ours never do (ask back, send
-//! progress and logs). Never deployed.
+//! The tools, prompts and resources that the official conformance runner expects, on the production handler and behind
+//! the production frame. Their names are fixed, and some do things that ours never do (ask the client, send progress
+//! and logs). Never deployed.
 #![allow(deprecated, reason = "the runner tests what the protocol has deprecated")]
 
 use base::digest;
@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// The production handler, with fixtures beside it.
+/// The production handler, with the fixtures added.
 #[derive(Clone)]
 pub struct Fixtures(pub Server);
 
@@ -42,7 +42,7 @@ const TOOLS: &[&str] = &[
     "json_schema_2020_12_tool",
 ];
 
-/// A value of the library's types, most of which only the library can make.
+/// A value of a library type that has no public constructor.
 fn of<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("a fixture")
 }
@@ -75,7 +75,7 @@ fn key() -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, b"conformance")
 }
 
-/// State that whoever carries it cannot change.
+/// State that the client returns and cannot change.
 fn sealed(state: &str) -> String {
     format!("{state}.{}", const_hex::encode(digest::hmac(&key(), state.as_bytes())))
 }
@@ -90,7 +90,7 @@ fn opened(sealed: Option<&str>) -> Result<Option<String>, ErrorData> {
     good.ok_or_else(|| ErrorData::invalid_params("the request state was changed", None))
 }
 
-/// What the client answered under this name.
+/// The client's answer with this name.
 fn answered<'a>(answers: Option<&'a InputResponses>, name: &str) -> Option<&'a Value> {
     answers?.get(name).filter(|answer| answer.is_object())
 }
@@ -227,7 +227,7 @@ impl ServerHandler for Fixtures {
         for name in ["prompts", "resources", "completions", "logging"] {
             capabilities[name] = json!({});
         }
-        // The runner would try tasks with tools of its own; ours are tried by tests/mcp.rs.
+        // The runner would test tasks with its own tools. Ours are tested in tests/mcp_calls.rs.
         capabilities.as_object_mut().expect("an object").remove("extensions");
         info.capabilities = of(capabilities);
         info

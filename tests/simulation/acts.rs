@@ -1,4 +1,4 @@
-//! What agents, owners, strangers and the service's own machinery do: one act is one step of a run.
+//! The acts of agents, owners, strangers and the service's own machinery. One act is one step of a run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Notes {
     quotes: Vec<Quoted>,
     pub shown: Vec<Shown>,
     tokens: Vec<Token>,
-    /// Daily caps asked for since the last look; `None` is none.
+    /// Daily caps requested since the last check; `None` removes the cap.
     pub daily_tried: Vec<Option<u64>>,
     sessions: u64,
     names: u64,
@@ -44,16 +44,16 @@ struct Quoted {
     amount: u64,
 }
 
-/// A payment that was shown to the service, or may be.
+/// A payment that was sent to the service, or may be.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub path: &'static str,
     pub body: Value,
     pub quote_id: Option<String>,
-    /// The name its call was given.
+    /// The idempotency key of its call.
     pub name: Option<String>,
     pub authorization: Authorization,
-    /// Somebody else put it on chain.
+    /// Somebody else broadcast it.
     pub by_stranger: bool,
 }
 
@@ -61,11 +61,11 @@ pub struct Shown {
 struct Token {
     id: String,
     bearer: String,
-    /// Its owner was told that it is revoked.
+    /// The owner got the answer that it is revoked.
     revoked: bool,
 }
 
-/// Acts, each as often as it stands here.
+/// The acts with their weights.
 const ACTS: &[(Act, u64)] = &[
     (Act::Quote, 10),
     (Act::PayQuoted, 12),
@@ -94,41 +94,41 @@ const ACTS: &[(Act, u64)] = &[
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Ask for a price, with a proof.
+    /// Asks for a price, with a proof.
     Quote,
-    /// Pay a quote: signed, from its hold, or both.
+    /// Pays a quote: signed, from its hold, or both.
     PayQuoted,
-    /// Sign for the price without a quote.
+    /// Signs for the price without a quote.
     PayPrice,
-    /// The same payment in two requests at once.
+    /// Sends the same payment in two concurrent requests.
     PayTwice,
-    /// A signed payment under a name that is used again and again.
+    /// Sends a signed payment with an idempotency key that is reused.
     PayNamed,
-    /// A call of an access token.
+    /// A call with an access token.
     Spend,
     SpendNamed,
-    /// An earlier payment once more, perhaps for something else.
+    /// Sends an earlier payment again, perhaps for something else.
     Again,
     TopUp,
-    /// The card processor tells of a paid session, perhaps again.
+    /// The card processor reports a paid session, perhaps again.
     Card,
     Mint,
     Revoke,
     Budget,
     Freeze,
     Lift,
-    /// The queue hands a message to a worker.
+    /// The queue delivers a message to a worker.
     Deliver,
     Sweep,
     /// A stranger broadcasts an authorization.
     Stranger,
-    /// A payer makes an authorization worthless.
+    /// A payer cancels an authorization.
     Cancel,
     Fund,
     Drain,
     /// A node forgets a waiting transaction.
     Forget,
-    /// All clocks jump, as for processes that were suspended.
+    /// All clocks jump, as if the processes had been suspended.
     Time,
 }
 
@@ -177,7 +177,7 @@ impl Agent {
 
     fn name(&self, world: &World) -> String {
         let mut notes = self.notes.lock().unwrap();
-        // Two of three times one that was used before.
+        // Two out of three times, a key that was used before.
         notes.names += u64::from(notes.names == 0 || world.fate.dice.roll(3) == 0);
         format!("name-{}", notes.names)
     }
@@ -198,13 +198,13 @@ fn some(world: &World) -> (&'static str, Value, u64) {
     purchase(world, format!("m{}", world.fate.dice.roll(1_000_000)))
 }
 
-/// Under a name it is mostly the same that is bought.
+/// Mostly the same purchase for the same idempotency key.
 fn named(world: &World, name: &str) -> (&'static str, Value, u64) {
     let memo = if world.fate.dice.percent(5) { format!("{name}?") } else { name.to_owned() };
     (VIN_PATH, json!({"vin": VIN, "memo": memo}), 5_000)
 }
 
-/// An agent's or owner's act, as one process lives it. `false` if the act is to be tried again by others.
+/// An act of an agent or owner, sent to one process.
 pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
     let node = &world.nodes[node];
     let answer = match act {
@@ -289,7 +289,7 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             };
             let (at, cents) = (world.clock.now().secs(), 1 + session % 3);
             let payment = format!("pi_{}_{session}", agent.id);
-            // Paid; or taken back, or given back, perhaps before it was told as paid.
+            // Paid, refunded or disputed, perhaps before the payment was reported.
             let taken_back = |kind: &'static str, id: &str, amount: u64, status: &str| {
                 let id = format!("{id}_{session}");
                 (
@@ -342,7 +342,7 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             let amount = |micro: Option<u64>| micro.map(|micro| Usdc::from_micro(micro).to_string());
             let tools = if dice.percent(20) { json!({"vin_decode": "0.010000"}) } else { Value::Null };
             let body = json!({"daily": amount(daily), "per_transaction": amount(per_transaction), "tools": tools});
-            // Even if it is never answered, it may have been heard.
+            // Even without an answer the request may have taken effect.
             agent.notes.lock().unwrap().daily_tried.push(daily);
             world.send(node, "PUT", "/v1/agents/me/budgets", &[agent.proof(world)], &body.to_string()).await
         }
@@ -376,7 +376,7 @@ fn node_index(world: &World, node: &super::world::Node) -> usize {
     world.nodes.iter().position(|other| std::ptr::eq(other, node)).unwrap()
 }
 
-/// Shows a payment again, as it was or for something else.
+/// Sends a payment again, unchanged or for something else.
 pub async fn present(world: &World, node: usize, shown: &Shown, for_something_else: bool) -> Answer {
     let mut body = shown.body.clone();
     if for_something_else {
@@ -388,7 +388,7 @@ pub async fn present(world: &World, node: usize, shown: &Shown, for_something_el
     world.send(&world.nodes[node], "POST", shown.path, &headers, &body.to_string()).await
 }
 
-/// What happens to everybody at once, or outside of the service.
+/// Acts that affect all processes, or happen outside of the service.
 pub fn happen(act: Act, world: &World, agent: &Agent) {
     let dice = &world.fate.dice;
     match act {
@@ -396,7 +396,7 @@ pub fn happen(act: Act, world: &World, agent: &Agent) {
             let mut notes = agent.notes.lock().unwrap();
             let count = notes.shown.len() as u64;
             if count > 0 {
-                // Mostly a recent one: the others have expired.
+                // Mostly a recent one, because the others have expired.
                 let index = usize::try_from(count - 1 - dice.roll(count.min(4))).unwrap();
                 let shown = &mut notes.shown[index];
                 shown.by_stranger = true;

@@ -1,5 +1,5 @@
-//! A model of the chain: balances, authorizations used once, transactions that wait, land, revert or vanish; and the two
-//! ways of settling on it, as `payments::settle` does it, with the timeouts those have before and after a broadcast.
+//! A model of the chain: balances, single-use authorizations, and transactions that wait, are mined, revert or vanish.
+//! Also the two ways of settling on it, as in `payments::settle`, with their timeouts before and after a broadcast.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::faults::Fate;
 
-/// How an authorization was used. Nonces are drawn at random, so one names its authorization.
+/// How an authorization was used. Nonces are random, so a nonce identifies its authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     pub transaction: Word,
-    /// It moved its money, and was not just cancelled.
+    /// It moved money, and was not cancelled.
     pub moved: bool,
 }
 
@@ -35,7 +35,7 @@ struct Waiting {
     transaction: Word,
     authorization: Authorization,
     by: By,
-    /// When it can be part of a block, in milliseconds.
+    /// The earliest time for a block, in milliseconds.
     lands: i64,
 }
 
@@ -76,7 +76,7 @@ impl Chain {
             let one = state.waiting.remove(index);
             if let By::Us(nonce) = one.by {
                 state.count = nonce + 1;
-                // What was to be sent with the same nonce can never be.
+                // No other transaction with this nonce can be mined any more.
                 state.waiting.retain(|other| other.by != By::Us(nonce));
             }
             let moved = state.transfer(&one.authorization, one.transaction, now.secs());
@@ -93,7 +93,7 @@ impl Chain {
         self.state().balances.insert(wallet, 0);
     }
 
-    /// The payer makes an authorization worthless, if it was not used.
+    /// The payer cancels an authorization, if it was not used.
     pub fn cancel(&self, authorization: &Authorization) {
         let transaction = sha256_parts(&[b"cancel", &authorization.nonce]);
         self.state().uses.entry(authorization.nonce).or_insert(Use { transaction, moved: false });
@@ -108,7 +108,7 @@ impl Chain {
         self.state().received
     }
 
-    /// Anybody broadcasts an authorization. Says the transaction's hash.
+    /// Anyone broadcasts an authorization. Returns the transaction's hash.
     pub fn broadcast(&self, authorization: &Authorization, delay: Duration) -> Word {
         let mut state = self.state();
         state.broadcasts += 1;
@@ -132,14 +132,14 @@ impl Chain {
         true
     }
 
-    /// The hash of a transaction that carries this authorization and waits.
+    /// The hash of a waiting transaction with this authorization.
     fn waits(&self, authorization: &Authorization) -> Option<Word> {
         let state = self.state();
         let mut of = state.waiting.iter().filter(|one| one.authorization.nonce == authorization.nonce);
         of.next().map(|one| one.transaction)
     }
 
-    /// What waits and what the fee wallet comes to next, for a person.
+    /// The waiting transactions and the fee wallet's next nonce, for messages.
     pub fn describe(&self) -> String {
         let state = self.state();
         let waiting: Vec<_> = state.waiting.iter().map(|one| (one.by, hex0x(&one.transaction))).collect();
@@ -150,7 +150,7 @@ impl Chain {
         self.state().waiting.iter().any(|waiting| waiting.transaction == *transaction)
     }
 
-    /// A node forgets something that waits.
+    /// A node forgets a waiting transaction.
     pub fn forget_one(&self) {
         let mut state = self.state();
         if !state.waiting.is_empty() && self.fate.strikes("transaction dropped by the node", 1000) {
@@ -158,7 +158,7 @@ impl Chain {
         }
     }
 
-    /// What the chain says to a transfer that is tried now.
+    /// The chain's verdict on a transfer at this moment.
     fn judge(&self, authorization: &Authorization) -> Verdict {
         let state = self.state();
         match state.uses.get(&authorization.nonce) {
@@ -225,7 +225,7 @@ struct AccountNonces {
 }
 
 impl Model {
-    /// How long until a transaction is mined: mostly soon, sometimes after everybody's patience.
+    /// The time until a transaction is mined: mostly soon, sometimes after every timeout.
     fn delay(&self) -> Duration {
         match self.fate.dice.roll(10) {
             0 => Duration::from_secs(13 + self.fate.dice.roll(60)),
@@ -292,7 +292,7 @@ impl Model {
         }
         let transaction = match (self.chain.judge(authorization), self.chain.waits(authorization)) {
             (Verdict::AlreadyPaid { transaction }, _) => return Settled::Yes { transaction },
-            // It reconciles what it has broadcast, and does not repeat it.
+            // It follows its earlier broadcast, and does not repeat it.
             (_, Some(transaction)) => return Settled::Pending { transaction: Some(hex0x(&transaction)) },
             (Verdict::Refused(reason), None) => return Settled::No(reason),
             _ => self.chain.broadcast(authorization, self.delay()),
@@ -332,7 +332,7 @@ impl Model {
         Settled::Pending { transaction: hashes.first().cloned() }
     }
 
-    /// What came of the one that was mined of all that were signed for an account nonce.
+    /// The result of the mined one among all transactions signed for an account nonce.
     fn mined(&self, authorization: &Authorization, hashes: &[String]) -> Option<Settled> {
         let mined = self.chain.state().mined.clone();
         let (transaction, moved) = mined.into_iter().find(|(hash, _)| hashes.contains(&hex0x(hash)))?;
@@ -368,7 +368,7 @@ impl Model {
             return Ok(Found::Known(used.unwrap_or_else(|| self.after_spent_nonce(authorization, intent))));
         }
         if self.fate.strikes("fees outgrew the transaction", 300) {
-            // What was bid before stays with some nodes: whichever is mined first, the others never can be.
+            // Some nodes keep the earlier bids. Once one is mined, the others never can be.
             let mut raised = Intent { max_fee: intent.max_fee.saturating_mul(2), ..intent.clone() };
             raised.replaced.push(intent.hash);
             raised.hash = sha256_parts(&[b"raised", &intent.hash]);

@@ -1,4 +1,4 @@
-//! What must be true: at every quiet moment, and at the end, when everything rests.
+//! The invariants: at every quiet moment, and at the end, when nothing is open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::support::books;
 
 const TOP_UP: &str = "credits_top_up";
 
-/// What was seen of an agent at the last quiet moment.
+/// Values read of an agent at the last quiet moment.
 #[derive(Default)]
 pub struct Seen {
     rules: u32,
@@ -31,7 +31,7 @@ pub struct Seen {
     receipts: BTreeSet<ReceiptId>,
 }
 
-/// The books of an agent at a quiet moment: nothing is being written, though much may be open.
+/// Checks an agent's books at a quiet moment: nothing is being written, but jobs may be open.
 pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     let db = &world.db;
     let account = books::audit(db, agent.id).await;
@@ -41,7 +41,7 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     let limit = account.budget.as_ref().and_then(|budget| budget.daily_limit()).map(|limit| limit.micro());
     let tried = std::mem::take(&mut agent.notes.lock().unwrap().daily_tried);
     let same_rules = account.rules == seen.rules;
-    // The caps that held at some time since the last look: one cap, if the rules are the same.
+    // The caps in force at some time since the last check: only one if the rules are unchanged.
     let mut caps = vec![limit];
     if !same_rules {
         caps.push(seen.limit);
@@ -75,7 +75,7 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
     };
 }
 
-/// Of all calls under one name, one buys.
+/// One of all calls with one idempotency key buys.
 async fn named_once(world: &World, receipts: &[Receipt]) {
     let mut names: BTreeMap<String, u32> = BTreeMap::new();
     for receipt in receipts {
@@ -89,7 +89,7 @@ async fn named_once(world: &World, receipts: &[Receipt]) {
     assert!(twice.is_empty(), "a name buys once: {twice:?}");
 }
 
-/// The books of an agent once nothing is open any more.
+/// Checks an agent's books once nothing is open any more.
 pub async fn at_rest(world: &World, agent: &Agent) {
     let db = &world.db;
     let account = books::audit(db, agent.id).await;
@@ -114,7 +114,8 @@ pub async fn at_rest(world: &World, agent: &Agent) {
     assert!(unpaid_work <= account.settled.micro(), "{unpaid_work} of work for nothing: {account:?}");
 }
 
-/// Every transfer on chain paid for one job, which was done or paid back; and nothing is settled that did not arrive.
+/// Every transfer on chain paid for one job, which was done or paid back. Nothing counts as settled that did not
+/// arrive.
 pub async fn money(world: &World, agents: &[std::sync::Arc<Agent>]) {
     let mut paid: BTreeMap<Word, Job> = BTreeMap::new();
     let mut served_unpaid = BTreeSet::new();
@@ -127,7 +128,8 @@ pub async fn money(world: &World, agents: &[std::sync::Arc<Agent>]) {
             if job.receipt_id != receipt.receipt_id {
                 continue;
             }
-            // Its work overlapped its settlement, which was refused. Whatever arrives for it later was served already.
+            // The work ran before its settlement, which was refused. Money that arrives later for it was already
+            // served.
             if job.settlement == Settlement::Refused && job.outcome == Some(Outcome::Completed) {
                 served_unpaid.insert(payment.nonce);
             }
@@ -175,7 +177,7 @@ pub async fn money(world: &World, agents: &[std::sync::Arc<Agent>]) {
     assert_eq!(world.chain.received(), from_wallets + unclaimed, "what arrived is what was settled");
 }
 
-/// Whether a transfer by a stranger is surely still honoured.
+/// Whether a stranger's transfer is certainly still honoured.
 pub fn may_be_claimed(shown: &super::acts::Shown, now: Timestamp) -> bool {
     shown.authorization.valid_before_secs() + 3_600 > now.secs().unsigned_abs() + 5
 }
@@ -189,7 +191,7 @@ fn memo(receipt: &Receipt) -> Option<String> {
     metadata["memo"].as_str().map(str::to_owned)
 }
 
-/// As anybody can, with nothing but the published key.
+/// Verifies a receipt with only the published key.
 fn verify(world: &World, receipt: &Receipt) {
     assert!(receipt.is_terminal(), "{receipt:?}");
     let seal = receipt.seal.as_ref().expect("a terminal receipt is signed");

@@ -1,5 +1,5 @@
-//! The embedded DynamoDB behind the real SDK client, without a network between them, so that time and order are the
-//! simulation's; and the faults a real one has.
+//! The embedded DynamoDB behind the real SDK client, without a network between them, so that the simulation controls
+//! time and order; and with the faults of a real one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ pub fn open(fate: Arc<Fate>, tables: Tables, seed: u64) -> Db {
         .endpoint_url("http://database.invalid")
         .http_client(http_client_fn(move |_, _| wire.clone()))
         .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
-        // As deployed; but the bucket of retries is the run's own, or runs would disturb each other.
+        // As deployed, but with a retry bucket per run: a shared one would let runs affect each other.
         .retry_config(
             RetryConfig::standard().with_max_attempts(3).with_initial_backoff(std::time::Duration::from_millis(50)),
         )
@@ -77,7 +77,7 @@ impl Wire {
             return Err(broken());
         }
         if writes && fate.strikes("request late", 6) {
-            // The caller has given it up; it arrives all the same, when others have moved.
+            // The caller has given up. The request arrives all the same, after others.
             let (database, delay) = (self.database.clone(), fate.dice.millis(2_000));
             tokio::spawn(async move {
                 tokio::time::sleep(delay).await;

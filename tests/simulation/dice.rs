@@ -1,4 +1,4 @@
-//! A generator of our own, so that a run can be repeated from its seed; and what it decided, counted.
+//! A random generator, so that a run can be repeated from its seed; and counters of what it decided.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ impl Dice {
         (mixed ^ (mixed >> 31)) % sides
     }
 
-    /// True so many times in a hundred.
+    /// True with this chance, in percent.
     pub fn percent(&self, chance: u64) -> bool {
         self.roll(100) < chance
     }
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// What happened, by its name.
+/// Counts of events, by name.
 #[derive(Default)]
 pub struct Figures(Mutex<BTreeMap<String, u64>>);
 
@@ -56,7 +56,7 @@ impl Figures {
         }
     }
 
-    /// Everything whose name begins so.
+    /// All counts whose name starts with this prefix.
     pub fn all(&self, prefix: &str) -> Vec<(String, u64)> {
         let figures = self.0.lock().unwrap();
         let of = figures.iter().filter_map(|(name, times)| Some((name.strip_prefix(prefix)?.to_owned(), *times)));

@@ -1,4 +1,4 @@
-//! When something goes wrong: whether faults are on, and the lives of the processes that may end at any step.
+//! Fault injection: whether faults are on, and processes that may die at any step.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -12,11 +12,10 @@ tokio::task_local! {
     static LIFE: Arc<Life>;
 }
 
-/// A process: it lives for so many steps. A step is anything it asks of the world: a request to the database, to the
-/// chain, to the queue.
+/// A process, which lives for a number of steps. A step is one request to the database, the chain or the queue.
 pub struct Life {
     left: AtomicI64,
-    /// Whether its last step still arrives, and only the answer is lost with the process.
+    /// Whether its last step still arrives, and only the answer is lost.
     last_one_arrives: bool,
     over: Notify,
 }
@@ -26,7 +25,7 @@ impl Life {
         Arc::new(Life { left: AtomicI64::new(steps), last_one_arrives, over: Notify::new() })
     }
 
-    /// Runs a task as this process. `None` if the process died on the way: the task is dropped where it stood.
+    /// Runs a task as this process. `None` if the process died: the task is dropped where it was.
     pub async fn live<T>(self: Arc<Life>, task: impl Future<Output = T>) -> Option<T> {
         let over = self.clone();
         tokio::select! {
@@ -42,7 +41,7 @@ impl Life {
     }
 }
 
-/// What decides of everything.
+/// The source of all decisions of a run.
 pub struct Fate {
     pub dice: Dice,
     pub figures: Figures,
@@ -54,12 +53,12 @@ impl Fate {
         Fate { dice: Dice::new(seed), figures: Figures::default(), on: AtomicBool::new(true) }
     }
 
-    /// No more faults from now on, or faults again.
+    /// Turns faults on or off.
     pub fn set(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// Whether this fault is injected now: so many times in a thousand.
+    /// Whether this fault is injected now, with this chance in a thousand.
     pub fn strikes(&self, fault: &str, per_mille: u64) -> bool {
         let strikes = self.dice.roll(1000) < per_mille && self.on.load(Ordering::SeqCst);
         if strikes {
@@ -68,7 +67,7 @@ impl Fate {
         strikes
     }
 
-    /// A step of the current process: everybody else may move before it is made.
+    /// A step of the current process. All others may act before it.
     pub async fn step<T>(&self, step: impl Future<Output = T>) -> T {
         self.figures.count("requests");
         tokio::time::sleep(self.dice.millis(6)).await;

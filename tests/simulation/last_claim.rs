@@ -1,4 +1,4 @@
-//! An order of events that random runs seldom meet where it matters: at an episode's very end.
+//! An order of events that random runs rarely produce where it matters: at the very end of an episode.
 
 use std::slice;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::world::{self, World};
 use super::{end, simulated};
 use crate::support::{READ_PATH, books};
 
-/// A stranger broadcasts the payment of queued work that does not wait for its money, and the work fails: nothing was
-/// asked of the chain, so the purchase is void and the payment its payer's again. Shown while the work was open, it was
-/// only told to wait; so an episode may not end before it was shown once more.
+/// A stranger broadcasts the payment of queued work that runs before settlement, and the work fails. Nothing was sent
+/// to the chain, so the purchase is void and the payment can be used again. Sent again while the work was open, it only
+/// got "in progress". So an episode must send it once more before it ends.
 #[test]
-fn money_that_came_for_work_that_failed_unpaid_is_claimed_before_the_books_are_closed() {
+fn a_payment_for_failed_work_is_claimed_before_the_episode_ends() {
     simulated(1, async {
         let world = Arc::new(overlapping().await);
         world.fate.set(false);
@@ -31,7 +31,7 @@ fn money_that_came_for_work_that_failed_unpaid_is_claimed_before_the_books_are_c
         agent.notes.lock().unwrap().shown.push(shown.clone());
         assert_eq!(acts::present(&world, 0, &shown, false).await.status, 202);
         world.chain.broadcast(&shown.authorization, Duration::ZERO);
-        // It lands while the authorization lives, however long that is in this world.
+        // It is mined before the authorization expires, however long that takes in this world.
         assert!(world.chain.used(&shown.authorization).is_some_and(|used| used.moved));
         world::fail_next_work();
         end(&world, slice::from_ref(&agent)).await;
@@ -42,7 +42,7 @@ fn money_that_came_for_work_that_failed_unpaid_is_claimed_before_the_books_are_c
     });
 }
 
-/// A world in which small prices need not wait for their settlement.
+/// A world in which cheap work need not wait for settlement.
 async fn overlapping() -> World {
     for seed in 0.. {
         let world = World::new(seed).await;

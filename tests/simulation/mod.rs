@@ -1,14 +1,14 @@
-//! The ledger under attack: thousands of random interleavings of everything agents, owners, strangers and the service's
-//! own machinery do, on a database, a queue and a chain that fail in every way they can, in processes that die between
-//! any two steps and whose clocks disagree.
+//! The ledger under attack: thousands of random interleavings of everything agents, owners, strangers and the service
+//! itself do. Database, queue and chain fail in every way they can, processes die between any two steps, and clocks
+//! disagree.
 //!
-//! Real are the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled is what is
-//! outside of us: the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), and what sellers' programs
-//! and the model do with the tools they may use ([`sellers`]). Everything follows
-//! from one seed: there are no threads and no sockets within a run, and time only passes where everybody waits.
+//! Real: the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled: everything
+//! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), and
+//! the use of tools by sellers' programs and the model ([`sellers`]). Everything follows from one seed: a run has no
+//! threads and no sockets, and time passes only while every task waits.
 //!
-//! A run of so many steps is made of episodes, each with a database and agents of its own. A violation names the
-//! episode's own seed, with the command that repeats it.
+//! A run of many steps consists of episodes, each with its own database and agents. A violation prints the episode's
+//! seed, with the command that repeats it.
 
 mod acts;
 mod chain;
@@ -40,11 +40,11 @@ use world::World;
 
 /// Steps of one episode.
 const EPISODE: u64 = 400;
-/// A quiet moment comes after so many steps.
+/// A quiet moment comes after this many steps.
 const QUIET: u64 = 100;
-/// Most requests at once.
+/// The most concurrent requests.
 const AT_ONCE: usize = 8;
-/// Steps of the run that is part of `make test`.
+/// Steps of the run in `make test`.
 const SHORT_RUN: u64 = 1_200;
 
 #[test]
@@ -55,7 +55,7 @@ fn no_interleaving_breaks_the_books() {
     run(seed, steps);
 }
 
-/// The seed of an episode; the first one's is the run's own, so that it can be repeated alone.
+/// The seed of an episode. The first one's is the run's own seed, so that an episode can be repeated alone.
 fn seed_of(seed: u64, episode: u64) -> u64 {
     seed.wrapping_add(episode.wrapping_mul(1_000_003))
 }
@@ -107,7 +107,7 @@ fn play(seed: u64, steps: u64) -> Figures {
     simulated(seed, episode(seed, steps))
 }
 
-/// Runs with the chance of a seed and in simulated time.
+/// Runs with the randomness of a seed and in simulated time.
 fn simulated<T>(seed: u64, run: impl Future<Output = T>) -> T {
     fastrand::seed(seed);
     base::digest::seeded::seed(Some(seed));
@@ -148,7 +148,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
     figures
 }
 
-/// Begins one step.
+/// Starts one step.
 fn begin(world: &Arc<World>, agent: &Arc<Agent>, running: &mut JoinSet<()>) {
     let (world, agent, dice) = (world.clone(), agent.clone(), &world.fate.dice);
     let act = Act::draw(&world);
@@ -183,7 +183,7 @@ async fn finish_one(running: &mut JoinSet<()>) {
     }
 }
 
-/// Waits until nobody does anything, and what was on its way has arrived.
+/// Waits until nothing runs any more and delayed requests have arrived.
 async fn settle_down(world: &World, running: &mut JoinSet<()>) {
     while !running.is_empty() {
         finish_one(running).await;
@@ -192,19 +192,20 @@ async fn settle_down(world: &World, running: &mut JoinSet<()>) {
     tokio::time::sleep(Duration::from_secs(4)).await;
 }
 
-/// No more faults: whoever was charged claims what it paid for, everything comes to its end, and the books are checked.
+/// The end of an episode, without faults: every paid purchase is claimed, everything completes, and the books are
+/// checked.
 async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
-    // What waits on chain lands, or never will.
+    // Waiting transactions are mined, or never will be.
     world.advance(Duration::from_secs(100));
-    // Twice: work that need not wait for its money may still be open when its payment is shown, and then fail. Nothing
-    // was asked of the chain for it, so the payment is its payer's again, and buys anew if a stranger broadcast it.
+    // Twice: work before settlement may still be open when its payment is sent again, and then fail. Nothing was sent
+    // to the chain for it, so the payment can be used again, and buys if a stranger broadcast it.
     for _ in 0..2 {
         for agent in agents {
             claim_everything(world, agent).await;
         }
         close_everything(world).await;
     }
-    // What no call came for is released when its quote has expired: those of souls live longest, half an hour.
+    // Unused holds are released when their quotes expire. Quotes of souls live longest, half an hour.
     world.advance(Duration::from_secs(1_810));
     for agent in agents {
         while hold::release(&world.db, agent.id, false, world.clock.now()).await.unwrap().micro() > 0 {}
@@ -223,7 +224,7 @@ async fn close_everything(world: &World) {
         }
         world.sweep(&world.nodes[0]).await.unwrap();
         while let Some((request_id, _)) = world.queue.take() {
-            // The node whose clock is right; an engine that fails is called again by the sweeper.
+            // The node whose clock is right. The sweeper retries an engine that fails.
             if let Err(error) = world.nodes[0].gate.engine.run(request_id).await {
                 errors.insert(request_id.to_string(), error);
             }
@@ -235,7 +236,7 @@ async fn close_everything(world: &World) {
     }
 }
 
-/// Says what does not come to its end.
+/// Prints the jobs that do not end, and fails.
 async fn stuck(world: &World, errors: &BTreeMap<String, StoreError>) -> ! {
     for request_id in open(world).await.iter().filter_map(|pk| job::request_id_of(pk)) {
         let job = store::load_latest(&world.db, request_id).await.unwrap().unwrap();
@@ -258,7 +259,7 @@ async fn open(world: &World) -> Vec<String> {
     open
 }
 
-/// The owner lifts every rule, and shows every payment that moved money once more.
+/// The owner lifts every rule, and every payment that moved money is sent once more.
 async fn claim_everything(world: &World, agent: &Agent) {
     for what in [r#"{"what":"agent"}"#, r#"{"what":"tool","id":"vin_decode"}"#, r#"{"what":"payee","id":"service"}"#] {
         let proof = [("x-agent-proof", agent.payer.proof_at("write", world.clock.now().secs()))];
@@ -270,7 +271,7 @@ async fn claim_everything(world: &World, agent: &Agent) {
     assert_eq!(world.send(&world.nodes[0], "PUT", "/v1/agents/me/budgets", &proof, none).await.status, 200);
     let shown = agent.notes.lock().unwrap().shown.clone();
     for shown in shown {
-        // Without its name: what was bought under it may have been paid with another payment.
+        // Without its idempotency key: that purchase may have been paid with another payment.
         let shown = acts::Shown { name: None, ..shown };
         let moved = world.chain.used(&shown.authorization).is_some_and(|used| used.moved);
         if !moved || !check::may_be_claimed(&shown, world.clock.now()) {
@@ -278,7 +279,7 @@ async fn claim_everything(world: &World, agent: &Agent) {
         }
         let answer = acts::present(world, 0, &shown, false).await;
         world.fate.figures.count("payments shown again at the end");
-        // Done, on its way, failed and paid back, or spent on something else. (A quote's hold may be gone.)
+        // Done, in progress, failed and paid back, or spent on something else. (A quote's hold may be gone.)
         let served = [200, 202, 409, 503].contains(&answer.status);
         assert!(served || shown.quote_id.is_some(), "money arrived, and is not known: {answer:?}");
     }

@@ -1,5 +1,5 @@
-//! What souls sell: work that uses paid tools and the model, within its budget and over several attempts, and that is done,
-//! fails, or takes too long.
+//! The services that souls sell here: work that uses paid tools and the model, within its budget and over several
+//! attempts, and that completes, fails, or takes too long.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use super::faults::Fate;
 use super::world::World;
 use crate::support::{VIN, books};
 
-/// Of every service, in micro-USDC.
+/// The price of every service, in micro-USDC.
 pub const PRICE: u64 = 10_000;
-/// What a job's tools may cost: one call of the lookup, with something left.
+/// The tool budget of a job, in micro-USDC: one lookup, with a rest.
 const TOOL_BUDGET: u64 = 7_000;
 
 pub struct Sold {
@@ -121,8 +121,8 @@ impl work::Executor for Hands {
     }
 }
 
-/// Once everything rests: each seller has its share of what was completed, less its tools, and nothing of what failed; and
-/// what a buyer paid is what it got back, what its seller earned and what is the operator's.
+/// At the end each seller has its share of completed work, less its tools, and nothing of failed work. What a buyer
+/// paid equals what it got back plus the shares of seller and operator.
 pub async fn check(world: &World, agents: &[Arc<Agent>]) {
     let db = &world.db;
     let mut earned: BTreeMap<String, u64> = SOLD.iter().map(|sold| (sold.soul.to_owned(), 0)).collect();

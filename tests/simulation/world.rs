@@ -1,5 +1,5 @@
-//! The service as it is deployed, several times over one database: gates and engines that share tables, a queue that
-//! loses and repeats, and clocks that disagree.
+//! The service as deployed, several times over one database: gates and engines with shared tables, a queue that loses
+//! and repeats messages, and clocks that disagree.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -44,10 +44,10 @@ use super::sellers::{self, Hands};
 
 const SECRET: &str = "a secret all processes of the simulation share";
 pub const WEBHOOK_SECRET: &str = "a secret of the card processor";
-/// Processes with a clock of their own: these milliseconds off.
+/// The processes' clock errors, in milliseconds.
 const SKEWS: [i64; 4] = [0, -3_000, 2_500, 700];
 
-/// Of a hundred works, so many find their source down.
+/// Percentage of work whose source is down.
 const SOURCE_DOWN: u64 = 12;
 
 thread_local! {
@@ -60,12 +60,12 @@ static RUNNERS: [&Runner; 3] = [
     &top_up::RUNNER,
 ];
 
-/// The next work on this thread finds its source down.
+/// Makes the next work on this thread find its source down.
 pub fn fail_next_work() {
     WORK.set((0..).find(|seed| Dice::new(*seed).roll(100) < SOURCE_DOWN).unwrap());
 }
 
-/// A tool that succeeds, fails, takes its time, hangs or panics.
+/// A tool that succeeds, fails, is slow, hangs or panics.
 fn work(spec: &'static ToolSpec) -> Running {
     let seed = WORK.get();
     WORK.set(seed.wrapping_add(1));
@@ -95,7 +95,7 @@ pub struct Node {
 pub struct World {
     pub fate: Arc<Fate>,
     pub config: Arc<Config>,
-    /// A connection of the simulation's own.
+    /// The simulation's own connection.
     pub db: Db,
     pub chain: Arc<Chain>,
     pub queue: Arc<Messages>,
@@ -139,7 +139,7 @@ impl World {
             Some(value.to_owned())
         });
         let config = Arc::new(config.expect("a configuration"));
-        // Some hours before midnight.
+        // One to two hours before midnight UTC.
         let start = Timestamp::from_secs(1_795_219_200 - 7_200 + i64::try_from(dice.roll(3_600)).unwrap());
         let clock = Clock::pinned(start);
         let db = database::open(fate.clone(), config.tables.clone(), seed);
@@ -224,7 +224,7 @@ impl World {
         Node { gate, router }
     }
 
-    /// Moves every clock.
+    /// Moves every clock forward.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
         for node in &self.nodes {
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Lets the clocks run with the simulated time, for ever.
+    /// Keeps the clocks in step with simulated time, forever.
     pub async fn tick(self: Arc<World>) {
         const TICK: Duration = Duration::from_millis(50);
         loop {
@@ -269,7 +269,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Any message.
+    /// Takes any message.
     pub fn take(&self) -> Option<(RequestId, u32)> {
         let mut waiting = self.waiting.lock().unwrap();
         if waiting.is_empty() {
@@ -283,7 +283,7 @@ impl Messages {
         Some((request_id, receives))
     }
 
-    /// A message whose work failed comes back, until it is dead.
+    /// A message whose work failed returns, until it has been received too often.
     pub fn give_back(&self, (request_id, receives): (RequestId, u32)) {
         if receives < 4 {
             self.waiting.lock().unwrap().push((request_id, receives + 1));
@@ -312,7 +312,7 @@ impl Queue for Messages {
     }
 }
 
-/// Blobs are not what is tried here.
+/// No blob store: blobs are not tested here.
 struct Nowhere;
 
 impl platform::store::Blobs for Nowhere {

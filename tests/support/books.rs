@@ -1,4 +1,4 @@
-//! The books of an agent, audited: what must be true of the ledger at every moment, and what once everything rests.
+//! Audits an agent's books: what must be true of the ledger at every moment, and what once nothing is open.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use platform::store::db::Query;
 
 const MANY: usize = 10_000;
 
-/// Checks that entries, holds, jobs, receipts and counters of an agent say the same, and returns its account.
+/// Checks that entries, holds, jobs, receipts and counters of an agent agree, and returns its account.
 pub async fn audit(db: &Db, agent: AgentId) -> Account {
     let account = account::load(db, agent).await.unwrap();
     let entries = credit::entries(db, agent, MANY).await.unwrap();
@@ -31,7 +31,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
     for receipt in receipts(db, agent).await {
         let job = store::load_latest(db, receipt.job_id).await.unwrap().expect("a receipt has its job");
         if job.receipt_id != receipt.receipt_id {
-            // The purchase came to nothing and was made again under the same id.
+            // The purchase was void and was made again with the same id.
             assert!(receipt.is_terminal());
             continue;
         }
@@ -42,7 +42,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         let back = is_lost || job.outcome == Some(Outcome::Failed);
         let counted = job.charge.counted.micro();
         let owed = job.outcome == Some(Outcome::Failed) && job.credited.is_some();
-        // Work that failed keeps what it used up of what its buyer was told, and no more.
+        // Failed work keeps what it used, up to what its buyer was told.
         let kept = if owed { job.kept_if_failed().micro() } else { 0 };
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
         *committed += if back { kept.min(counted) } else { counted };
@@ -63,7 +63,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
     account
 }
 
-/// What work used is within what was quoted: the tools never beyond the seller's share, the model never beyond the fee.
+/// The work used no more than was quoted: tools at most the seller's share, the model at most the fee.
 fn check_used(job: &Job) {
     let Some(sold) = &job.sold else {
         return assert!(job.used.is_none(), "only sold work uses anything: {job:?}");

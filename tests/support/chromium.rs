@@ -1,4 +1,4 @@
-//! The browser of Debian, installed where it is missing and may be.
+//! Debian's browser, installed if it is missing and installing is allowed.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 static INSTALLING: Mutex<()> = Mutex::const_new(());
 
-/// A running browser, or nothing where there is none and none can be installed.
+/// A running browser; `None` if there is none and none can be installed.
 pub async fn chromium() -> Option<Chromium> {
     let _one_at_a_time = INSTALLING.lock().await;
     let known = || ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].map(Path::new);

@@ -1,5 +1,5 @@
-//! A marketplace with as many souls as one likes, made from a seed: what the bench and the test of what a search reads
-//! run on. The table is filled with what `market` itself would post, past the wire, in big batches.
+//! A marketplace with any number of souls, generated from a seed, for the bench and the test of what a search reads.
+//! The table is filled with the rows that `market` would write, in big batches that bypass the SDK client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use platform::config::Tables;
 use platform::store::{Db, Key};
 use serde_json::{Value, json};
 
-/// The head of the vocabulary: what such profiles say. The rest is made of syllables.
+/// The most frequent words, as in real profiles. The rest of the vocabulary is made of syllables.
 const COMMON: &str = "research agent data code review writing trading crypto analysis audit smart contract market \
     voice email assistant expert automation python rust design copy translation legal summary report security \
     monitoring support sales content strategy finance tax news sports weather travel image video music brand seo web \
@@ -37,15 +37,15 @@ const SYLLABLES: &[&str] = &[
     "ba", "cor", "de", "fin", "ga", "hel", "in", "jo", "ka", "lum", "mo", "nex", "or", "pra", "qui", "ra", "sol", "ta",
     "ul", "ver", "wi", "xen", "yo", "zen", "tra", "pli", "gno", "ster", "via", "mar",
 ];
-/// Rows of one import.
+/// Rows per import.
 const ROWS: usize = 20_000;
 
 pub const TABLE: &str = "crowd-souls";
 
-/// Words, the common ones often.
+/// A vocabulary, with frequent words first.
 struct Words {
     all: Vec<String>,
-    /// Zipf's weights, added up.
+    /// Cumulative Zipf weights.
     up_to: Vec<f64>,
 }
 
@@ -74,7 +74,7 @@ impl Words {
     }
 }
 
-/// The souls of a seed, one after the other.
+/// The souls of a seed.
 pub fn souls(count: usize, seed: u64) -> impl Iterator<Item = Soul> {
     let mut rng = Rng::with_seed(seed);
     let words = Words::new(&mut rng);
@@ -157,7 +157,7 @@ pub fn fill(database: &Database, count: usize, seed: u64, mut say: impl FnMut(&s
     }
     batch.write(records)?;
     say(&format!("{count} souls, {} postings, {} words", rows.len(), used.len()));
-    // In the order of their keys, which is the quickest for a B-tree.
+    // In key order, which is the fastest for a B-tree.
     rows.sort_unstable();
     for (pk, sk, number) in rows {
         let posting = &postings[number as usize];
@@ -251,16 +251,16 @@ fn create_table(database: &Database) -> dynoxide::Result<()> {
     database.create_table(serde_json::from_value(request).expect("a request")).map(drop)
 }
 
-/// What was read through a client.
+/// Counts what a client reads.
 #[derive(Default)]
 pub struct Counted {
     items: AtomicU64,
-    /// Halves of read units.
+    /// Read units in halves.
     halves: AtomicU64,
     requests: AtomicU64,
 }
 
-/// Since the last time: requests, items, read units.
+/// Reads since the last call: requests, items, read units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Reads {
     pub requests: u64,
@@ -287,7 +287,7 @@ impl fmt::Debug for Wire {
     }
 }
 
-/// The real SDK client before a database in the same process, and what it reads.
+/// The real SDK client for a database in the same process, and a counter of its reads.
 pub fn connect(database: &Database) -> (Db, Arc<Counted>) {
     let counted = Arc::new(Counted::default());
     let wire = SharedHttpConnector::new(Wire { database: database.clone(), counted: counted.clone() });
@@ -334,7 +334,7 @@ impl HttpConnector for Wire {
     }
 }
 
-/// The kinds of questions asked, with queries of each that are good for a crowd of any size.
+/// The kinds of queries, with examples of each that suit any number of souls.
 pub fn questions(count: usize, seed: u64) -> Vec<(&'static str, Vec<String>)> {
     let some: Vec<Soul> = souls(count.min(2_000), seed).step_by(10).take(60).collect();
     let common: Vec<&str> = COMMON.split_whitespace().take(60).collect();

@@ -1,5 +1,5 @@
-//! Judges answers by the API description, more strictly than its readers have to: a member that is not described is wrong
-//! too. Every answer to the journeys' client passes through here.
+//! Checks answers against the API description, more strictly than its readers must: an undescribed member is an error
+//! too. Every answer to the tests' client is checked here.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -12,7 +12,7 @@ use tools::availability::Lacking;
 
 use super::http::Answer;
 
-/// The description of a stack with the published defaults.
+/// The description of a stack with published defaults.
 pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     document(&Facts {
         service_name: "Agora",
@@ -23,7 +23,7 @@ pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
-/// The same, with every object closed that lists its members.
+/// The same, with every object that lists its members closed to other members.
 static CLOSED: LazyLock<Value> = LazyLock::new(|| {
     let mut closed = DESCRIPTION.clone();
     close(&mut closed["components"]["schemas"]);
@@ -50,13 +50,13 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// What a part of the description is, itself or where it leads.
+/// A part of the description, with its reference resolved.
 pub fn led<'a>(description: &'a Value, part: &'a Value) -> &'a Value {
     let reference = part["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     reference.map_or(part, |path| description.pointer(path).unwrap_or(&Value::Null))
 }
 
-/// Compiled when they are first needed.
+/// Compiled on first use.
 static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> = LazyLock::new(Mutex::default);
 
 fn validator(place: String, schema: &Value) -> Arc<Validator> {
@@ -68,7 +68,7 @@ fn validator(place: String, schema: &Value) -> Arc<Validator> {
     kept.entry(place).or_insert_with(build).clone()
 }
 
-/// What is wrong with an answer, if it is one of the service's routes.
+/// Returns what is wrong with an answer of one of the service's routes.
 pub fn judge(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
     let path = path.split('?').next().unwrap_or_default();
     let Some(route) = routes::find(method, path) else { return Ok(()) };
@@ -90,7 +90,7 @@ pub fn judge(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
         return Ok(());
     }
     let body: Value = serde_json::from_str(&answer.text).map_err(|error| error.to_string())?;
-    // On ACP's paths it is the `code`; quotes have a `code` of another kind beside their `error`.
+    // On ACP's paths the error code is in `code`. Quotes have another kind of `code` besides their `error`.
     let code = body.get("error").unwrap_or(&body["code"]);
     if let Some(codes) = response["x-error-codes"].as_array()
         && !codes.contains(code)

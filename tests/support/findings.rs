@@ -1,5 +1,4 @@
-//! How good extractive research is: questions over the sites for tests, searched for in our own index, read by our own
-//! reader.
+//! Measures extractive research: questions about the test sites, searched in our own index and read by our own reader.
 
 use std::time::{Duration, Instant};
 
@@ -8,30 +7,30 @@ use url::Url;
 use web::read::{ReadOptions, read_page};
 use web::research::{Page, choose, claims, plan, text};
 
-/// Pages read to a question, and statements to it, as in deep research.
+/// Pages read and statements made per question, as in deep research.
 const PAGES: usize = 8;
 const CLAIMS: usize = 5;
 
-/// What came of all questions.
+/// The results for all questions.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     pub claims: usize,
-    /// Those whose quotation stands in the page as its site sent it.
+    /// Claims whose quotation is on the page as its site sent it.
     pub holding: usize,
     pub answerable: usize,
-    /// Those of which the sentence with the answer is in the report.
+    /// Questions whose answering sentence is in the report.
     pub answered: usize,
-    /// Those of which it is the first that is told.
+    /// Questions whose first claim has the answer.
     pub first: usize,
     pub unanswerable: usize,
-    /// Those that are listed as not found.
+    /// Questions that are listed as not found.
     pub not_found: usize,
     pub time: Duration,
-    /// What went wrong, to be shown.
+    /// Errors, for printing.
     pub misses: Vec<String>,
 }
 
-/// Researches every one of the questions. `search` gives addresses of pages, best first.
+/// Researches every question. `search` returns addresses of pages, best first.
 pub fn measure(asked: &[sites::Question], search: impl Fn(&str) -> Vec<String>) -> Findings {
     let mut all = Findings::default();
     for asked in asked {
@@ -98,8 +97,8 @@ fn read(url: &str) -> Option<Page> {
     Some(Page { url: url.to_owned(), text: text::read(&read.markdown, &title), title, published_at })
 }
 
-/// Whether the quotation stands in what the site sent: in the text it is known to have, or else in the body without its
-/// tags. The cells of a row are looked for one by one.
+/// Whether the site sent this quotation: in the page's known text, or else in its body without tags. The cells of a
+/// table row are searched one by one.
 fn stands(quote: &str, page: &Page) -> bool {
     let Some(site) = sites::page(&page.url) else { return false };
     let known = claims::even(&site.truth.main_text.join("\n"));
@@ -109,7 +108,7 @@ fn stands(quote: &str, page: &Page) -> bool {
     is_there(&whole) || whole.split(" | ").all(is_there)
 }
 
-/// HTML or XML without its tags, and with its usual characters.
+/// HTML or XML without tags and with its entities decoded.
 fn bare(markup: &str) -> String {
     let mut bare = String::with_capacity(markup.len());
     let mut in_tag = false;

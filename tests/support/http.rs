@@ -61,7 +61,7 @@ impl Client {
             headers: parts.headers,
             text: String::from_utf8_lossy(&body).into_owned(),
         };
-        // Whatever a journey is about: what the service answers is what its description says.
+        // In every test, each answer has to match the API description.
         if let Err(wrong) = super::described::judge(method, path, &answer) {
             panic!("{method} {path} is not as described: {wrong}\n{} {}", answer.status, answer.text);
         }
@@ -80,7 +80,7 @@ impl Answer {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// A header that holds base64 of JSON.
+    /// A header with base64 of JSON.
     #[track_caller]
     pub fn base64_header(&self, name: &str) -> Value {
         let header = self.header(name).unwrap_or_else(|| panic!("no {name} in {:?}", self.headers));

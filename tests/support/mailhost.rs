@@ -1,6 +1,6 @@
-//! A mail host of the test's own: it answers for its mailboxes, or behaves as mail hosts do on bad days.
+//! A mail host for tests: it answers for its mailboxes, or misbehaves as mail hosts do.
 //!
-//! Also read by the unit tests of `common`, so it uses nothing of either side.
+//! Unit tests in `common` include this file too, so it uses nothing of either side.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -9,35 +9,35 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// How it behaves.
+/// How the host behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code)] // Each side uses what it needs.
 pub enum Manner {
     /// It has these mailboxes (local parts) and no others.
     Mailboxes(&'static [&'static str]),
-    /// It takes everything.
+    /// It accepts every recipient.
     AcceptAll,
-    /// It says this to every recipient.
+    /// It gives every recipient this reply.
     Recipient(&'static str),
-    /// It says this to a made-up name, and takes `ada`.
+    /// It gives a made-up name this reply, and accepts `ada`.
     Decoy(&'static str),
-    /// It says this instead of a greeting.
+    /// It sends this instead of a greeting.
     Banner(&'static str),
-    /// It says this to `MAIL FROM`.
+    /// It gives `MAIL FROM` this reply.
     Sender(&'static str),
     /// It knows only `HELO`.
     Old,
-    /// Every reply takes so many milliseconds.
+    /// Every reply takes this many milliseconds.
     Tarpit(u64),
-    /// A banner of one line that never ends.
+    /// It sends a banner of one endless line.
     EndlessLine,
-    /// A reply of lines that never end.
+    /// It sends a reply with endless lines.
     EndlessReply,
-    /// It takes the connection and says nothing.
+    /// It accepts the connection and sends nothing.
     Mute,
     /// It hangs up after the recipient.
     HangsUp,
-    /// It answers the recipient before it is told of one, in a packet of its own.
+    /// It answers for the recipient before it gets one, in a packet of its own.
     Hasty,
 }
 
@@ -45,13 +45,13 @@ pub enum Manner {
 pub struct MailHost {
     pub address: SocketAddr,
     heard: Arc<Mutex<Vec<String>>>,
-    /// Conversations under way, and the most there ever were.
+    /// Conversations in progress, and the most at any time.
     open: Arc<Mutex<(usize, usize)>>,
 }
 
 #[allow(dead_code)]
 impl MailHost {
-    /// At this address of the loopback (`127.0.0.x:port`, port 0 for any).
+    /// Listens at this loopback address (`127.0.0.x:port`, port 0 for any).
     pub async fn start(address: &str, manner: Manner) -> MailHost {
         let listener = TcpListener::bind(address).await.expect("a port");
         let host = MailHost {
@@ -78,12 +78,12 @@ impl MailHost {
         host
     }
 
-    /// Every line it was told, and `(connected)` for each connection.
+    /// Every line it received, and `(connected)` for each connection.
     pub fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
 
-    /// The most conversations there were at once.
+    /// The most concurrent conversations so far.
     pub fn most_at_once(&self) -> usize {
         self.open.lock().unwrap().1
     }

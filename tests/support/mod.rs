@@ -1,4 +1,4 @@
-//! What the journeys share: one runtime and one chain for all of them, a stack for each, and personas that really sign.
+//! Shared by all tests: one runtime, one chain, a stack for each test, and callers that sign as real clients do.
 
 pub mod books;
 pub mod children;
@@ -47,7 +47,7 @@ pub use payer::Payer;
 pub use platform::Platform;
 pub use seller::Seller;
 
-/// One runtime for every test: the chain and the stacks live on it.
+/// One runtime for every test. The chain and the stacks run on it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(4).thread_stack_size(local::STACK_BYTES).enable_all();
@@ -56,7 +56,8 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 
 static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
 
-/// Runs a journey. It fails if a function asked AWS for what its role does not allow, whatever became of that.
+/// Runs a test. It fails if a function asked AWS for something that its role does not allow, even if the code handled
+/// that.
 pub fn run<T>(journey: impl Future<Output = T>) -> T {
     let watch = permissions::Watch;
     // LOGS=1 prints what the functions log.
@@ -80,25 +81,25 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
 }
 
-/// The chain all journeys share; each uses payers of its own.
+/// The chain that all tests share; each uses its own payers.
 pub async fn chain() -> Arc<DevChain> {
     let start = async {
         let binary = devchain::install::ensure(&root().join(".tools/anvil"), &|line| eprintln!("{line}")).await;
         let binary = binary.expect("anvil can be installed with npm");
-        // Started on the runtime's own threads: a journey that ends must not take the chain's tasks with it.
+        // Started on the runtime's own threads, so that the chain's tasks do not end with a test.
         let chain = RUNTIME.spawn(async { DevChain::start(devchain::Options::new(binary)).await });
         Arc::new(chain.await.expect("starting the chain").expect("the chain starts"))
     };
     CHAIN.get_or_init(|| start).await.clone()
 }
 
-/// A stack with nothing kept and the published defaults.
+/// A stack with empty stores and the published defaults.
 pub async fn stack() -> Stack {
     stack_with(|options| options).await
 }
 
-/// A stack that has of everything that not every deployment has: keys that nobody takes, a provider that nobody asks, empty
-/// copies. What it sells has a price, and is not done.
+/// A stack on which every tool has a price: with invalid keys, a provider that is never called, and empty copies. The
+/// work itself would fail.
 pub async fn equipped_stack() -> Stack {
     let empty = Map::new();
     let needs: Vec<Need> = CATALOG.iter().flat_map(|tool| (tool.needs)(tool, &empty)).collect();
@@ -115,14 +116,14 @@ pub async fn equipped_stack() -> Stack {
             _ => {}
         }
     }
-    // The worker may have looked before all of it was there.
+    // The worker may have checked before all of it was there.
     let db = &stack.app.db;
     eventually("what cannot be done", || async { availability::load(db).await.expect("the list") }).await;
     availability::publish(db, &Lacking::default()).await.expect("the list");
     stack
 }
 
-/// Gives the index a page that nobody looks for: what searches pages then has a price, and finds nothing.
+/// Adds a page that no test searches for to the index. Tools that search pages then have a price, and find nothing.
 pub async fn has_pages(stack: &Stack) {
     let (db, blobs) = (stack.app.db.clone(), stack.app.blobs.clone());
     let url = "https://example.org/of-no-use".to_owned();
@@ -140,24 +141,24 @@ pub async fn has_pages(stack: &Stack) {
     Writer::new(db, blobs, Clock::system(), Limits::default()).apply(&change).await.expect("an index");
 }
 
-/// A stack with something changed. Each has a fee wallet of its own, as each deployment has.
+/// A stack with changed options. Each has its own fee wallet, as each deployment has.
 pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
     let chain = chain().await;
     let key: evm::Word = base::digest::random();
     let address = PrivateKey::from_bytes(&key).expect("a key").address().to_string();
     chain.rpc().call("anvil_setBalance", json!([address, "0x8ac7230489e80000"])).await.expect("gas money");
     let mut options = Options::in_memory(chain).with("RELAYER_PRIVATE_KEY", hex0x(&key));
-    // Limits are the matter of one journey; the others are not to meet them.
+    // Rate limits are tested in one place; other tests must not hit them.
     options = options.with("RATE_LIMIT_SCALE", "1000");
     if let Ok(endpoint) = std::env::var("AWS_TEST_ENDPOINT") {
-        // Another implementation of AWS, shared by all stacks: each gets tables of its own.
+        // Another implementation of AWS is shared by all stacks, so each gets its own tables.
         options = options.with("AWS_ENDPOINT_URL", endpoint).with("TABLE_PREFIX", format!("t{}", &hex0x(&key)[2..14]));
     }
     let options = change(options);
     start(options).await
 }
 
-/// Starts a stack whose functions are watched: [`run`] looks at what they asked for.
+/// Starts a stack and records its functions' requests to AWS, which [`run`] checks.
 pub async fn start(options: Options) -> Stack {
     let stack = RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts");
     permissions::watch(&stack.guard);
@@ -167,7 +168,7 @@ pub async fn start(options: Options) -> Stack {
 /// The functions that sell.
 pub const GATES: [&str; 5] = ["knowledge", "credits", "checkout", "souls", "mcp"];
 
-/// Lets each function that sells read the operator's switch, so that no call does it for the next five seconds.
+/// Lets each selling function read the operator's switch, so that no call does so for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {
     for function in GATES {
         let stopped = gate::limits::stopped(&stack.functions[function]).await.expect("a database");
@@ -175,7 +176,7 @@ pub async fn look_at_the_switch(stack: &Stack) {
     }
 }
 
-/// Asks until the answer is yes; fails the test if it takes too long.
+/// Repeats until the result is `Some`. Fails the test if that takes too long.
 pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -187,7 +188,7 @@ pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: i
     }
 }
 
-/// A Honda that every example knows.
+/// A Honda that all examples use.
 pub const VIN: &str = "1HGCM82633A004352";
 pub const VIN_PATH: &str = "/v1/tools/lookup/vehicle-identification";
 pub const READ_PATH: &str = "/v1/tools/web-read";

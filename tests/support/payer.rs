@@ -1,4 +1,4 @@
-//! A wallet with test dollars that signs what a real client signs, and, when a test wants it, something else.
+//! A wallet with test dollars that signs what a real client signs, and, if a test wants it, something else.
 
 use base::clock::Clock;
 use base::digest;
@@ -65,12 +65,12 @@ impl Payer {
         AgentId::of(self.address())
     }
 
-    /// micro-USDC on chain.
+    /// Its balance on chain, in micro-USDC.
     pub async fn balance(&self, stack: &Stack) -> u128 {
         stack.chain.as_ref().expect("a local chain").balance_of(&self.address().to_string()).await.expect("a balance")
     }
 
-    /// Credits out of nowhere: a top-up whose card was paid elsewhere.
+    /// Adds credits, as if by a top-up that was paid by card.
     pub async fn give_credits(&self, stack: &Stack, micro: u64) {
         let (db, now) = (&stack.app.db, stack.app.clock.now());
         let change = credit::add(Usdc::from_micro(micro)).expect("an amount");
@@ -79,7 +79,7 @@ impl Payer {
         db.transact(&writes).await.expect("credits");
     }
 
-    /// Makes it a wallet that has settled so much before.
+    /// Records that the wallet has settled this much before.
     pub async fn has_settled(&self, stack: &Stack, micro: u64) {
         let change = Change { settled: i64::try_from(micro).expect("an amount"), ..Change::default() };
         let write = change.write(&stack.app.db, self.agent()).expect("a write");
@@ -94,12 +94,12 @@ impl Payer {
         format!("Bearer {}", minted.expect("the database answers").expect("not too many").secret)
     }
 
-    /// An authorization as clients make it, signed.
+    /// A signed authorization as clients make it.
     pub fn authorize(&self, micro: u64) -> Authorization {
         self.authorize_with(micro, |_| ())
     }
 
-    /// An authorization with something changed before it is signed.
+    /// An authorization that is changed before it is signed.
     pub fn authorize_with(&self, micro: u64, change: impl FnOnce(&mut Authorization)) -> Authorization {
         let now = u64::try_from(Clock::system().now().secs()).expect("after 1970");
         let mut authorization = Authorization {
@@ -143,26 +143,26 @@ impl Payer {
         base64_standard(proof.to_string().as_bytes())
     }
 
-    /// Gets with a read proof.
+    /// Sends a GET with a read proof.
     pub async fn get(&self, path: &str) -> Answer {
         let address = self.address().to_string();
         self.client.get(path, &[("x-agent-id", &address), ("x-agent-proof", &self.proof("read"))]).await
     }
 
-    /// Posts, owning everything: for calls that are made many at once.
+    /// Sends a POST and owns all arguments, for concurrent calls.
     pub async fn call(self, path: &'static str, headers: Vec<(&'static str, String)>, body: Value) -> Answer {
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         self.client.post(path, &headers, &body).await
     }
 
-    /// Asks a route of the agent's own to change something.
+    /// Sends a change to one of the agent's own routes, with a write proof.
     pub async fn change(&self, method: &str, path: &str, body: &Value) -> Answer {
         let proof = self.proof("write");
         let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
         self.client.send(method, path, &headers, body.to_string()).await.expect("an answer")
     }
 
-    /// The payment of nothing that clients make where credits cover everything.
+    /// The payment of zero that clients send if credits cover everything.
     pub fn nothing(&self) -> String {
         let zero = |text: &str| json!(text);
         header(&json!({
@@ -174,7 +174,7 @@ impl Payer {
         }))
     }
 
-    /// Asks, pays what is asked as an x402 v2 client does, and returns the answer to the paid call.
+    /// Requests, pays the 402 as an x402 v2 client does, and returns the answer to the paid call.
     pub async fn buy(&self, path: &str, body: &Value) -> Answer {
         let unpaid = self.client.post(path, &[], body).await;
         assert_eq!(unpaid.status, 402, "{}", unpaid.text);
@@ -182,7 +182,7 @@ impl Payer {
         self.client.post(path, &[("payment-signature", &payment)], body).await
     }
 
-    /// The payment a v2 client makes of a 402.
+    /// The payment that a v2 client makes for a 402.
     pub fn pay(&self, unpaid: &Answer) -> String {
         let challenge = unpaid.base64_header("payment-required");
         let accepted = &challenge["accepts"][0];
@@ -200,7 +200,7 @@ impl Payer {
         .await
     }
 
-    /// What became of a payment.
+    /// The state of a payment.
     pub async fn payment_state(&self, authorization: &Authorization) -> Value {
         self.client.get(&format!("/v1/payments/{}", hex0x(&authorization.nonce)), &[]).await.json()
     }

@@ -1,5 +1,5 @@
-//! Collects uses and denials of the roles during a journey. Denials fail the journey; uses are kept for the test that lists
-//! unused permissions.
+//! Collects uses and denials of the roles during a test. Denials fail the test. Uses are recorded for the test that
+//! lists unused permissions.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,22 +14,22 @@ use serde_json::json;
 use crate::quotas::dynamodb::{TRANSACTION_BYTES, TRANSACTION_ITEMS};
 
 thread_local! {
-    /// The guards of the stacks that this thread's journey started.
+    /// The guards of the stacks that this thread's test started.
     static WATCHED: RefCell<Vec<Arc<Guard>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Watches what a stack is asked for until the journey of this thread ends.
+/// Records the requests to a stack's AWS until this thread's test ends.
 pub fn watch(guard: &Arc<Guard>) {
     let name = std::thread::current().name().unwrap_or_default().to_owned();
     assert!(!name.starts_with("tokio"), "start stacks on the journey's own thread, or nobody looks at their requests");
     WATCHED.with_borrow_mut(|watched| watched.push(guard.clone()));
 }
 
-/// Looks at what the functions of a journey were refused: also if the journey fails of it.
+/// Prints what the functions of a test were refused, even if the test fails because of it.
 pub struct Watch;
 
 impl Watch {
-    /// Ends a journey, which fails if anything was refused.
+    /// Ends a test, which fails if anything was refused.
     pub fn settle(self) {
         let refused = refused();
         assert!(
@@ -49,7 +49,7 @@ impl Drop for Watch {
     }
 }
 
-/// Denials since the last call. Uses are recorded on the way.
+/// Denials since the last call. Also records uses.
 fn refused() -> Vec<String> {
     let mut refused = BTreeSet::new();
     for guard in WATCHED.take() {
@@ -64,13 +64,13 @@ fn refused() -> Vec<String> {
     refused.into_iter().collect()
 }
 
-/// The folder with a record for each run of the tests.
+/// The folder with one record per test run.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("permissions")
 }
 
-/// Appends uses to the record of this process. Only a run of all tests is recorded: one with a filter says nothing about
-/// permissions that are never used.
+/// Appends uses to this process's record. Only a run of all tests is recorded: a filtered run says nothing about unused
+/// permissions.
 pub fn keep(uses: &BTreeSet<Use>) {
     type Record = Mutex<(File, BTreeSet<Use>)>;
     static RECORD: OnceLock<Option<Record>> = OnceLock::new();
@@ -88,7 +88,7 @@ pub fn keep(uses: &BTreeSet<Use>) {
     }
 }
 
-/// Whether this process runs all tests: no filter, nothing left out.
+/// Whether this process runs all tests: no filter, and nothing skipped.
 fn is_whole_run() -> bool {
     let mut arguments = std::env::args().skip(1);
     let mut whole = true;

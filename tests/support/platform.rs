@@ -1,4 +1,4 @@
-//! An agent platform that opens checkout sessions, and ACP's own schemas to hold the answers to.
+//! An agent platform that opens checkout sessions, and ACP's own schemas to check the answers against.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::payer::{header, v2};
 use super::{Answer, Client, Payer, root};
 
-/// The token every local stack has.
+/// The token that every local stack has.
 pub const TOKEN: &str = "local-acp-token";
 
 #[derive(Clone)]
@@ -36,12 +36,12 @@ impl Platform {
         Platform { token: token.to_owned(), ..self.clone() }
     }
 
-    /// The same with the approval that releases what was held.
+    /// The same platform, sending the approval that releases a held call.
     pub fn with_approval(&self, id: &str) -> Platform {
         Platform { approval: Some(id.to_owned()), ..self.clone() }
     }
 
-    /// A request, under a fresh name unless one is given.
+    /// Sends a request, with a fresh idempotency key unless one is given.
     pub async fn try_send(&self, method: &str, path: &str, name: Option<&str>, body: &Value) -> Option<Answer> {
         let fresh = hex0x(&digest::random::<12>());
         let bearer = format!("Bearer {}", self.token);
@@ -72,7 +72,7 @@ impl Platform {
         answer.json()
     }
 
-    /// A new session for one thing.
+    /// A new session for one item.
     pub async fn open(&self, item: &str, input: Value) -> Value {
         let body = json!({
             "line_items": [{"id": item}], "currency": "usd",
@@ -88,7 +88,7 @@ impl Platform {
         self.post(&at(session, "/complete"), body).await
     }
 
-    /// Holds an answer of ACP's paths to its schema.
+    /// Checks an answer of ACP's paths against its schema.
     #[track_caller]
     pub fn check(&self, schema: &str, answer: &Answer) {
         if self.prefix == "/acp" {
@@ -101,12 +101,12 @@ impl Platform {
     }
 }
 
-/// The path of a session, behind the one of all sessions.
+/// The path of a session, relative to the path of all sessions.
 pub fn at(session: &Value, action: &str) -> String {
     format!("/{}{action}", session["id"].as_str().expect("a session has an id"))
 }
 
-/// What the x402 handler of a session asks to be signed.
+/// The payment terms in a session's x402 handler.
 #[track_caller]
 pub fn asked(session: &Value) -> Value {
     let handlers = session.pointer("/capabilities/payment/handlers").or_else(|| session.get("payment_handlers"));
@@ -128,7 +128,7 @@ pub fn paid_with(handler: &str, token: &str) -> Value {
     }})
 }
 
-/// The folder of ACP's own files, where it is present: beside the project, not in it.
+/// The folder of ACP's own files, if present. It is next to the project, not in it.
 pub fn published() -> Option<std::path::PathBuf> {
     let found = root().ancestors().map(|folder| folder.join("shared/acp/2026-01-30")).find(|folder| folder.is_dir());
     if found.is_none() {
@@ -142,7 +142,7 @@ static SCHEMAS: LazyLock<Option<Value>> = LazyLock::new(|| {
     Some(serde_json::from_slice(&text).expect("the schema is JSON"))
 });
 
-/// A validator of one definition of ACP's.
+/// A validator for one definition of ACP's schema.
 pub fn schema(name: &str) -> Option<Validator> {
     let all = SCHEMAS.as_ref()?;
     assert!(all["$defs"].get(name).is_some(), "{name}");

@@ -1,7 +1,7 @@
-//! Sellers' programs, as text compiled here.
+//! Sellers' programs, written as WebAssembly text and compiled here.
 
-/// A program that can call a tool: `$call` makes the request and says whether the tool answered with a result, which then
-/// lies at 4096. `$print` writes so many bytes of the memory to its result (1) or its log (2).
+/// A program that can call a tool. `$call` makes the request and returns whether the tool returned a result, which is
+/// then at 4096. `$print` writes this many bytes of the memory to the result (1) or the log (2).
 pub fn caller(request: &str, start: &str) -> Vec<u8> {
     let (length, request) = (request.len(), request.replace('\\', "\\\\").replace('"', "\\22"));
     let text = format!(
@@ -29,10 +29,10 @@ pub fn caller(request: &str, start: &str) -> Vec<u8> {
     wat::parse_str(text).expect("a program")
 }
 
-/// Says that it is done if its tool answered, and breaks if not.
+/// Completes if its tool call succeeded, and crashes if not.
 pub const DONE_IF_ANSWERED: &str =
     "(if (call $call) (then (call $print (i32.const 1) (i32.const 900) (i32.const 4))) (else (unreachable)))";
-/// Uses its tool and then fails, with what the tool said wherever a program can put something.
+/// Uses its tool and then fails, after writing the tool's result everywhere a program can write.
 pub const FAILS_AND_TELLS: &str = r#"
     (drop (call $call))
     (call $print (i32.const 2) (i32.const 4096) (i32.const 200))

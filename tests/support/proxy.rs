@@ -1,5 +1,5 @@
-//! A proxy in front of the database or the chain that counts, and fails on command: what a real network and a real
-//! DynamoDB do now and then, and an emulator never.
+//! A proxy in front of the database or the chain that counts requests and fails on command, as a real network and a
+//! real DynamoDB sometimes do, and an emulator never.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -17,8 +17,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-/// A process's life: a number of requests, after which nothing gets through any more. Shared by the proxies of one
-/// stack, so that it dies everywhere at once.
+/// The life of a process: a number of requests, after which nothing gets through. The proxies of one stack share it, so
+/// that all of them stop at once.
 #[derive(Clone)]
 pub struct Life {
     left: Arc<AtomicI64>,
@@ -31,17 +31,17 @@ impl Life {
         Life::ending_at(i64::MAX, false)
     }
 
-    /// Dies at its nth request: before it arrives, or after.
+    /// Ends at the nth request: before it arrives, or after.
     pub fn ending_at(request: i64, last_one_arrives: bool) -> Life {
         Life { left: Arc::new(AtomicI64::new(request)), last_one_arrives: Arc::new(AtomicBool::new(last_one_arrives)) }
     }
 
-    /// Begins a life that was immortal so far.
+    /// From now on, allows this many requests.
     pub fn end_after(&self, requests: i64) {
         self.left.store(requests, Ordering::SeqCst);
     }
 
-    /// Begins a life anew, which ends in this way.
+    /// Starts a new life that ends at this request.
     pub fn die_at(&self, request: i64, last_one_arrives: bool) {
         self.last_one_arrives.store(last_one_arrives, Ordering::SeqCst);
         self.end_after(request);
@@ -54,7 +54,7 @@ impl Life {
 
 enum Fate {
     Passes,
-    /// Arrives; its answer does not.
+    /// The request arrives; its answer does not.
     Orphaned,
     Lost,
 }
@@ -69,7 +69,7 @@ impl Life {
     }
 }
 
-/// One request that went through.
+/// One request that got through.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// DynamoDB operation or JSON-RPC method.
@@ -78,10 +78,10 @@ pub struct Seen {
     pub write_units: f64,
 }
 
-/// A fault: given an operation, perhaps an answer instead of the real one.
+/// A fault: for an operation, returns an answer to give instead of the real one, or `None`.
 type Fault = Box<dyn FnMut(&str) -> Option<(u16, Value)> + Send>;
 
-/// Secrets Manager: given a request's `Authorization` and the ARN it asks for, a status and an answer.
+/// A Secrets Manager: gets a request's `Authorization` and the requested ARN, and returns a status and an answer.
 type Secrets = Box<dyn Fn(&str, &str) -> (u16, Value) + Send>;
 
 #[derive(Clone)]
@@ -120,22 +120,22 @@ impl Proxy {
         Proxy { url, state }
     }
 
-    /// What went through since the last call.
+    /// The requests that got through since the last call.
     pub fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.state.seen.lock().expect("a lock"))
     }
 
-    /// From now on, requests may get another answer.
+    /// From now on, this may answer requests in place of the server.
     pub fn inject(&self, fault: impl FnMut(&str) -> Option<(u16, Value)> + Send + 'static) {
         *self.state.fault.lock().expect("a lock") = Some(Box::new(fault));
     }
 
-    /// From now on, requests may get another answer after they arrived.
+    /// From now on, this may replace answers after the request was executed.
     pub fn inject_afterwards(&self, fault: impl FnMut(&str) -> Option<(u16, Value)> + Send + 'static) {
         *self.state.afterwards.lock().expect("a lock") = Some(Box::new(fault));
     }
 
-    /// From now on, this is also a Secrets Manager.
+    /// From now on, also answers as Secrets Manager.
     pub fn hold_secrets(&self, secrets: impl Fn(&str, &str) -> (u16, Value) + Send + 'static) {
         *self.state.secrets.lock().expect("a lock") = Some(Box::new(secrets));
     }
@@ -146,7 +146,7 @@ impl Proxy {
     }
 }
 
-/// The answer DynamoDB gives when two transactions meet, which emulators never give.
+/// DynamoDB's answer when two transactions conflict, which emulators never give.
 pub fn transaction_conflict() -> (u16, Value) {
     let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
     let reasons =
@@ -154,7 +154,7 @@ pub fn transaction_conflict() -> (u16, Value) {
     (400, json!({"__type": kind, "Message": "Transaction cancelled", "CancellationReasons": reasons}))
 }
 
-/// The answer DynamoDB gives when a partition is too busy.
+/// DynamoDB's answer when a partition is too busy.
 pub fn throttled() -> (u16, Value) {
     let kind = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException";
     (400, json!({"__type": kind, "message": "slow down"}))
@@ -218,7 +218,7 @@ fn answer_instead(status: u16, body: &Value) -> Response {
     Response::builder().status(status).header("content-type", content_type).body(body).expect("a response")
 }
 
-/// An answer that breaks off, as a connection does.
+/// An answer whose connection breaks.
 fn broken() -> Response {
     Response::new(Body::new(BrokenBody))
 }

@@ -1,6 +1,7 @@
-//! How well pages are ranked: the judged queries over the sites for tests, our index against plain BM25, by nDCG at 10.
+//! Measures the ranking of pages: the judged queries over the test sites, our index against plain BM25, by nDCG at 10.
 //!
-//! Gain is 2^grade − 1, discounted by log2(rank + 1), against the best order there could be (Järvelin and Kekäläinen 2002).
+//! Gain is 2^grade − 1, discounted by log2(rank + 1), relative to the best possible order (Järvelin and Kekäläinen
+//! 2002).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use web::read::{ReadOptions, read_page};
 use web::search::index::{self, Opened, Pointer, Segment, StoredPage};
 use web::search::{Query, address};
 
-/// An index in memory, of every page of the sites that may be listed.
+/// An index in memory, of every page that allows indexing.
 #[allow(dead_code, reason = "the bench prints what the tests leave alone")]
 pub struct Sites {
     opened: Opened,
@@ -22,12 +23,12 @@ pub struct Sites {
     pub indexing: Duration,
 }
 
-/// What one way of ranking reached.
+/// The quality of one ranking.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quality {
     /// Mean over the queries, 0 to 1.
     pub ndcg: f64,
-    /// Share of queries whose first result is one of the best.
+    /// Share of queries whose first result has the highest grade.
     pub first: f64,
     pub time_each: Duration,
 }
@@ -64,7 +65,7 @@ impl Sites {
         self.pages.len()
     }
 
-    /// The best ten by our index.
+    /// The ten best by our index.
     pub fn ours(&self, query: &str) -> Vec<String> {
         let load = |key: &str| std::future::ready(self.pages.get(key).cloned());
         let query = Query { text: query.to_owned(), max_results: 10 };
@@ -74,7 +75,7 @@ impl Sites {
     }
 }
 
-/// Plain BM25: words as they stand, title and text as one, nothing else.
+/// Plain BM25: unchanged words, title and text together, nothing else.
 pub struct Plain<'a> {
     pages: Vec<(&'a str, HashMap<String, f64>, f64)>,
     mean: f64,

@@ -1,4 +1,4 @@
-//! A receiver of webhooks: a real server that keeps what it is sent and answers as it is told.
+//! A webhook receiver: a real server that records what it gets and answers as the test wants.
 
 use std::sync::{Arc, Mutex};
 
@@ -30,14 +30,14 @@ type Answer = Box<dyn Fn() -> Response + Send>;
 #[derive(Clone)]
 pub struct Receiver {
     pub url: String,
-    /// As `LOCAL_FETCH_ALLOW` names it.
+    /// In the form of `LOCAL_FETCH_ALLOW`.
     pub host: (String, u16),
     received: Arc<Mutex<Vec<Received>>>,
     answer: Arc<Mutex<Answer>>,
 }
 
 impl Receiver {
-    /// One that says 204.
+    /// A receiver that answers 204.
     pub async fn start() -> Receiver {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -60,7 +60,7 @@ impl Receiver {
         *self.answer.lock().expect("a lock") = Box::new(answer);
     }
 
-    /// What it was sent so far.
+    /// The requests it has received so far.
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().expect("a lock").clone()
     }

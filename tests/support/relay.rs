@@ -1,10 +1,11 @@
-//! A mail relay of few words, that really speaks SMTP.
+//! A small mail relay that speaks SMTP.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-/// Its URL, and what it was given. It refuses the recipient `nobody@…`, and turns `busy@…` away the first time.
+/// Returns its URL and the mails it got. It refuses the recipient `nobody@…`, and rejects `busy@…` temporarily the
+/// first time.
 pub async fn relay() -> (String, Arc<Mutex<String>>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("smtp://{}", listener.local_addr().expect("an address"));

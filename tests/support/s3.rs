@@ -1,4 +1,4 @@
-//! A bucket that answers as S3 does, to requests signed as S3 wants them (Signature Version 4).
+//! A bucket that answers as S3 does, and checks signatures (Signature Version 4).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// One that a role may list, or not: without, S3 does not say of a missing key that it is missing.
+    /// A bucket that a role may list or not. If not, S3 does not say that a missing key is missing.
     pub fn new(may_list: bool) -> Bucket {
         Bucket { may_list, ..Bucket::default() }
     }
@@ -102,7 +102,7 @@ fn error(status: StatusCode, code: &str) -> Response {
     (status, format!("<Error><Code>{code}</Code></Error>")).into_response()
 }
 
-/// Whether the request is signed, in its headers or in its query, and still valid.
+/// Checks that the request is signed, in its headers or its query, and still valid.
 fn check(
     method: &Method,
     path: &str,

@@ -1,4 +1,4 @@
-//! A soul that sells, made by hand: what it sold is written as the end of a job writes it.
+//! A soul that sells, created directly in the database. Its sales are written as the end of a job writes them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Seller {
     client: Client,
 }
 
-/// The one service each of them has.
+/// The only service of each seller.
 pub const SERVICE: &str = "good-work";
 
 impl Seller {
@@ -37,7 +37,7 @@ impl Seller {
         let slug = format!("soul-{}", &evm::hex0x(&digest::random::<6>())[2..]);
         let (key, now, db) = (soul::new_key(), stack.app.clock.now(), stack.app.db.clone());
         let hash = soul::key_hash(&key);
-        // As they are stored, so that what a record gets later does not matter here.
+        // In stored form, so that members added to the record later do not matter here.
         let record: Soul = serde_json::from_value(json!({
             "slug": slug, "name": "A soul", "status": "active", "key_hash": hash, "version": 1, "text_hash": "",
             "listed": "all#0", "created": now, "updated": now,
@@ -61,7 +61,7 @@ impl Seller {
         Seller { slug, db, key, client: Client::new(&stack.base_url) }
     }
 
-    /// The same soul, at another stack on the same database.
+    /// The same soul, on another stack with the same database.
     pub fn at(&self, stack: &Stack) -> Seller {
         Seller { db: stack.app.db.clone(), client: Client::new(&stack.base_url), ..self.clone() }
     }
@@ -88,7 +88,7 @@ impl Seller {
         self.call("POST", "payout", &[], body).await.expect("an answer")
     }
 
-    /// A sale that ended, as its job leaves it.
+    /// A sale that ended, as its job records it.
     pub fn sale(&self, price: u64, wallet: Address, end: SaleEnd, at: Timestamp, took: Duration) -> Earning {
         let request_id = RequestId::random();
         Earning {
@@ -116,7 +116,7 @@ impl Seller {
         }
     }
 
-    /// Work of a wallet nobody knows that earns exactly this many micro-USDC.
+    /// Records work for a new wallet that earns exactly this many micro-USDC.
     pub async fn earn(&self, revenue: u64, now: Timestamp) {
         let mut sale = self.sale(0, someone(), SaleEnd::Completed, now, Duration::from_secs(1));
         sale.sold.split = Split { fee: Usdc::from_micro(revenue / 4), revenue: Usdc::from_micro(revenue) };
@@ -127,7 +127,7 @@ impl Seller {
         soul::load_latest(&self.db, &self.slug).await.unwrap().expect("the soul")
     }
 
-    /// Checks that the entries are whole, in order, and add up to the balance, and returns both.
+    /// Checks that the entries are complete, in order, and add up to the balance. Returns both.
     pub async fn audit(&self) -> (Balance, Vec<Entry>) {
         let balance = seller::load(&self.db, &self.slug).await.unwrap();
         let entries = seller::entries(&self.db, &self.slug, None, None, None, 100_000).await.unwrap();
@@ -165,7 +165,7 @@ impl Seller {
     }
 }
 
-/// A wallet nobody knows.
+/// A new wallet.
 pub fn someone() -> Address {
     PrivateKey::from_bytes(&digest::random()).expect("a key").address()
 }

@@ -1,6 +1,6 @@
-//! A name server of the test's own: it answers for the names it was given, over UDP and TCP, and can fail as servers fail.
+//! A name server for tests: it answers for its names over UDP and TCP, and can fail as servers fail.
 //!
-//! Also read by the unit tests of `common`, so it uses nothing of either side.
+//! Unit tests in `common` include this file too, so it uses nothing of either side.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use hickory_resolver::proto::rr::{Name, RData, Record};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
 
-/// How a name is answered for, where it is not by its records.
+/// The answer for a name, if it is not its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code)] // Each side uses what it needs.
 pub enum Answer {
@@ -66,9 +66,9 @@ impl Zone {
         self
     }
 
-    /// Serves it at a free port of the loopback.
+    /// Serves the zone at a free loopback port.
     pub async fn start(self) -> Served {
-        // One number for both; what is free for the one may be taken for the other.
+        // UDP and TCP need the same port number, and a port free for one may be taken for the other.
         let (udp, tcp) = loop {
             let tcp = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             let address = tcp.local_addr().expect("an address");
@@ -115,12 +115,12 @@ impl Served {
         self.address
     }
 
-    /// Every question so far, as `MX example.org`.
+    /// Every query so far, in the form `MX example.org`.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Serves this instead. What a resolver remembers it goes on remembering.
+    /// Serves this zone instead. Resolvers keep what they have cached.
     pub fn change(&self, zone: Zone) {
         *self.zone.lock().unwrap() = zone;
     }

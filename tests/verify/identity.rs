@@ -1,5 +1,5 @@
-//! Identity checks, bought: a code by mail, and a vendor's contract (shapes from docs.stripe.com/api/identity, see
-//! `common/tools-people/src/stripe.rs`).
+//! Identity checks as agents buy them: a code by mail, and a vendor behind a contract server (formats from
+//! docs.stripe.com/api/identity, see `common/tools-people/src/stripe.rs`).
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub fn input() -> Value {
     })
 }
 
-/// Pays as the public client does: with a proof beside the payment.
+/// Pays as the public client does: with a proof in addition to the payment.
 async fn buy(payer: &Payer, body: &Value) -> Answer {
     let unpaid = payer.client.post(PATH, &[], body).await;
     assert_eq!(unpaid.status, 402, "{}", unpaid.text);
@@ -35,7 +35,7 @@ async fn buy(payer: &Payer, body: &Value) -> Answer {
     payer.client.post(PATH, &[("payment-signature", &payment), ("x-agent-proof", &proof)], body).await
 }
 
-/// A check that waits for its person.
+/// Buys a check and waits until it waits for its person.
 async fn started(payer: &Payer, stack: &Stack) -> (String, Value) {
     waiting(payer, stack, buy(payer, &input()).await).await
 }
@@ -60,7 +60,7 @@ pub async fn submit(payer: &Payer, id: &str, form: &str) -> Answer {
     payer.client.send("POST", &format!("/identity/{id}"), &headers, form.to_owned()).await.expect("an answer")
 }
 
-/// The code that was mailed last.
+/// The code of the mail with this number.
 fn mailed(stack: &Stack, id: &str, number: u32) -> String {
     let mail = std::fs::read_to_string(stack.outbox.join(format!("identity-{id}-{number}.eml"))).expect("a mail");
     assert!(mail.contains("To: <ada@example.org>"), "{mail}");
@@ -74,7 +74,7 @@ fn another(code: &str) -> String {
 }
 
 #[test]
-fn a_code_by_mail_proves_control_of_the_address_and_says_no_more() {
+fn a_mailed_code_proves_only_control_of_the_address() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
@@ -90,7 +90,7 @@ fn a_code_by_mail_proves_control_of_the_address_and_says_no_more() {
         let code = mailed(&stack, &id, 1);
         assert_eq!(submit(&payer, &id, &format!("code={}", another(&code))).await.status, 400);
 
-        // The right one, from two windows at once: one decides, both are told.
+        // The right code, from two browser windows at once: one decides, and both show the result.
         let form = format!("code={code}");
         let (one, other) = tokio::join!(submit(&payer, &id, &form), submit(&payer, &id, &form));
         let mut statuses = [one.status, other.status];
@@ -113,7 +113,7 @@ fn a_code_by_mail_proves_control_of_the_address_and_says_no_more() {
 }
 
 #[test]
-fn guesses_run_out_and_codes_too() {
+fn guesses_and_codes_are_limited() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
@@ -126,7 +126,7 @@ fn guesses_run_out_and_codes_too() {
         assert!(!stack.outbox.join(format!("identity-{id}-4.eml")).exists());
         let wrong = if old == code { another(&code) } else { old };
         let form = format!("code={wrong}");
-        // Many at once are as many guesses.
+        // Concurrent guesses count one by one.
         let (a, b, c) =
             tokio::join!(submit(&payer, &id, &form), submit(&payer, &id, &form), submit(&payer, &id, &form));
         assert_eq!([a.status, b.status, c.status], [400; 3], "a code that was replaced is good for nothing");
@@ -142,7 +142,7 @@ fn guesses_run_out_and_codes_too() {
 }
 
 #[test]
-fn without_anybody_to_ask_it_has_no_price_and_without_an_answer_it_expires() {
+fn identity_checks_need_a_provider_and_expire_unanswered() {
     run(async {
         let clock = Clock::pinned(Clock::system().now());
         let hand = clock.clone();
@@ -169,7 +169,7 @@ fn without_anybody_to_ask_it_has_no_price_and_without_an_answer_it_expires() {
 }
 
 #[test]
-fn of_an_expiry_and_a_decision_at_once_one_stands() {
+fn a_concurrent_expiry_and_decision_leave_one_outcome() {
     run(async {
         let stack = stack_with(|options| options).await;
         let (db, now) = (&stack.app.db, stack.app.clock.now());
@@ -189,7 +189,8 @@ fn of_an_expiry_and_a_decision_at_once_one_stands() {
     });
 }
 
-/// The vendor: opens a session and says of it what the test says. What it is told to end, it says is `canceled`.
+/// The vendor: opens a session and reports the test's status for it. A session that is cancelled is reported as
+/// `canceled`.
 async fn vendor(status: Arc<Mutex<Value>>) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -227,7 +228,7 @@ async fn event(payer: &Payer, id: &str, kind: &str, secret: &str) -> u16 {
     payer.client.send("POST", "/v1/identity/webhook", &headers, body).await.expect("an answer").status
 }
 
-/// A stack that asks this vendor.
+/// A stack with this vendor.
 async fn looking(status: &Arc<Mutex<Value>>) -> Stack {
     let urls = json!({"stripe": vendor(status.clone()).await}).to_string();
     stack_with(|options| {
@@ -240,9 +241,9 @@ async fn looking(status: &Arc<Mutex<Value>>) -> Stack {
     .await
 }
 
-/// What a check comes to is what the vendor says of it, held against the name that was asked for; and it is told at once.
+/// The result of a check is the vendor's status, compared with the requested name, and it is reported at once.
 #[test]
-fn what_the_vendor_says_decides_and_another_persons_document_is_no_approval() {
+fn the_vendor_decides_and_another_persons_document_is_declined() {
     run(async {
         let status = Arc::new(Mutex::new(Value::Null));
         let stack = looking(&status).await;
@@ -288,10 +289,10 @@ fn what_the_vendor_says_decides_and_another_persons_document_is_no_approval() {
     });
 }
 
-/// The proof is the wallet's signature beside the payment's: without it the payment is left alone. A token needs none, and
-/// the result says that the wallet did not sign.
+/// The wallet signs a proof in addition to the payment. Without it the payment is not used. A token needs no proof, and
+/// the result then says that the wallet did not sign.
 #[test]
-fn a_wallet_proves_itself_beside_its_payment() {
+fn an_identity_check_needs_a_wallet_proof_with_the_payment() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
@@ -310,7 +311,7 @@ fn a_wallet_proves_itself_beside_its_payment() {
 }
 
 #[test]
-fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
+fn the_vendors_api_decides_and_not_its_events() {
     run(async {
         let status = Arc::new(Mutex::new(json!({"status": "requires_input"})));
         let stack = looking(&status).await;
@@ -319,11 +320,12 @@ fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
         let page = payer.client.get(&format!("/identity/{id}"), &[]).await;
         assert_eq!((page.status, page.header("location")), (303, Some("https://verify.stripe.com/start/once")));
         assert_eq!(submit(&payer, &id, "").await.status, 303, "no code proves what a document would");
-        // Who comes back from there is not sent there again.
+        // A person who returns from the vendor is not redirected again.
         let back = payer.client.get(&format!("/identity/{id}?done"), &[]).await;
         assert!(back.status == 200 && back.text.contains("may close this page"), "{}", back.text);
 
-        // Forged, and true but early: the vendor itself is asked, and says that it is still looking.
+        // A forged event, then a true event that is early: the vendor's API is asked, and it still reports
+        // "processing".
         let verified = "identity.verification_session.verified";
         assert_eq!(event(&payer, &id, verified, "not the secret").await, 401);
         assert_eq!(event(&payer, &id, verified, SECRET).await, 200);
@@ -335,7 +337,7 @@ fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
             "verified_outputs": {"first_name": "ADA", "last_name": "LOVELACE"},
             "last_verification_report": {"document": {"type": "passport", "issuing_country": "GB", "number": "X123"}},
         });
-        // Twice, and then an old one.
+        // Twice, then an old event.
         for kind in [verified, verified, "identity.verification_session.processing"] {
             assert_eq!(event(&payer, &id, kind, SECRET).await, 200);
         }
@@ -354,10 +356,10 @@ fn a_vendor_that_looks_at_documents_decides_whatever_its_events_say() {
     });
 }
 
-/// The key that the tool's own input asks for names the purchase: however often it is sent and paid for anew, one check is
-/// bought, and another check under it is refused.
+/// The idempotency key in the tool's input identifies the purchase: sent and paid for again, it buys one check. Another
+/// check with the same key is refused.
 #[test]
-fn one_key_is_one_check_however_often_it_is_paid_for() {
+fn one_idempotency_key_buys_one_check() {
     run(async {
         let stack = stack_with(|options| options).await;
         let payer = Payer::with(&stack, 10_000_000).await;
@@ -376,7 +378,7 @@ fn one_key_is_one_check_however_often_it_is_paid_for() {
         other["full_name"] = json!("Grace Hopper");
         let refused = buy(&payer, &other).await;
         assert_eq!(refused.error(), (422, "idempotency_key_reused".to_owned()));
-        // Told before any payment to the wallet that proves itself.
+        // A wallet that proves itself learns this before any payment.
         let told = payer.client.post(PATH, &[("x-agent-proof", &payer.proof("write"))], &input()).await;
         assert_eq!((told.status, &told.json()["request_id"]), (202, &accepted[0]["request_id"]), "{}", told.text);
         assert_eq!(payer.balance(&stack).await, 9_500_000, "charged once");

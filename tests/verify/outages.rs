@@ -1,6 +1,6 @@
-//! An identity check on a store that fails at each of its requests in turn: it refuses the request and its repetitions and is
-//! back for the next one, or it loses the answer and everything after it until somebody has noticed. Whoever it was that failed
-//! tries again, as agents and people do: the check is paid for once, and what was decided stands and is told.
+//! An identity check on a store that fails at each of its requests in turn. Either it refuses the request and its
+//! retries and then works again, or it loses the answer and everything after it until the failure is noticed. Whatever
+//! failed is tried again, as agents and people do: the check is paid for once, and its result stands and is reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -19,21 +19,21 @@ use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};
 use crate::support::{Answer, Payer, books, run, stack_with};
 
-/// No check makes more requests than this.
+/// Upper bound of the requests of a check.
 const MOST_STEPS: i64 = 150;
-/// How often something that failed is tried again.
+/// How often a failed action is repeated.
 const TRIES: usize = 400;
 
-/// A request, and its repetitions by the client.
+/// A request and the client's retries of it.
 const ATTEMPTS: i64 = 3;
 
 #[test]
-fn a_check_survives_a_store_that_refuses_any_request() {
+fn a_check_survives_any_refused_store_request() {
     run(fails_at_every_request(false));
 }
 
 #[test]
-fn a_check_survives_a_store_that_loses_any_answer() {
+fn a_check_survives_any_lost_store_answer() {
     run(fails_at_every_request(true));
 }
 
@@ -58,7 +58,7 @@ impl Store {
         }
     }
 
-    /// It is back; the one that refuses comes back by itself.
+    /// Makes the store work again. The refusing one recovers by itself.
     fn mend(&self) {
         if let Store::LosesAnswers(life) = self {
             life.end_after(i64::MAX);
@@ -112,7 +112,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// From the payment to the result, everything tried until it is done.
+    /// A whole check from payment to result. Every action is repeated until it succeeds.
     async fn run(&mut self, step: i64) {
         let payer = self.payer.clone();
         let payment = header(&bare(&payer.authorize(500_000)));
@@ -123,13 +123,13 @@ impl Check<'_> {
         let accepted = self.insist("the payment", start, |answer| answer.status == 202).await.json();
         let id = accepted["request_id"].as_str().expect("an id").to_owned();
         self.request_id = Some(id.parse().expect("an id"));
-        // Nobody hurries: the worker begins the check alone, and what it asks of the store is its own.
+        // Gives the worker time to start the check alone, so that its store requests are counted on their own.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let page = async || payer.client.get(&format!("/identity/{id}"), &[]).await;
         self.insist("the page", page, |answer| answer.status == 200).await;
         self.insist("the mail", async || submit(&payer, &id, "").await, |answer| answer.status == 200).await;
         let form = format!("code={}", self.mailed(&id));
-        // Where an answer was lost, it is decided already, and the page says how.
+        // If an answer was lost, the check is already decided, and the page shows the result.
         let confirmed = |answer: &Answer| matches!(answer.status, 200 | 409) && answer.text.contains("approved");
         self.insist("the code", async || submit(&payer, &id, &form).await, confirmed).await;
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -139,14 +139,14 @@ impl Check<'_> {
             answer.status == 200 && settled(answer.json())
         };
         let result = self.insist("the result", poll, is_over).await.json()["result"].clone();
-        // Whatever was on its way still may meet the store that is away.
+        // Requests still in progress may meet the failing store.
         tokio::time::sleep(Duration::from_millis(50)).await;
         self.mend();
         self.store.fail_after(i64::MAX);
         self.check_end(step, &result).await;
     }
 
-    /// Does something until it is done.
+    /// Repeats an action until it succeeds.
     async fn insist(&mut self, what: &str, act: impl AsyncFn() -> Answer, is_done: impl Fn(&Answer) -> bool) -> Answer {
         let mut last = None;
         for _ in 0..TRIES {
@@ -157,9 +157,9 @@ impl Check<'_> {
             }
             assert_ne!(answer.status, 402, "{what} is not asked for twice: {}", answer.text);
             last = Some(answer);
-            // What the scheduler would do: take up what lies there.
+            // Does the scheduler's work: restarts the job.
             if self.has_failed {
-                // Whoever would do it meets the failing store, too, and comes again.
+                // The scheduler may meet the failing store too, and would try again.
                 let _ = release_leases(&self.stack.app.db, self.stack.app.clock.now()).await;
                 if let Some(id) = self.request_id {
                     queue::send_or_log(&*self.stack.queue, id, None).await;
@@ -170,7 +170,7 @@ impl Check<'_> {
         panic!("{what} is never done: {last:?}");
     }
 
-    /// Notices that the store failed, and mends it.
+    /// Notices that the store has failed, and mends it.
     fn mend(&mut self) {
         if self.store.has_failed() {
             self.has_failed = true;
@@ -178,7 +178,7 @@ impl Check<'_> {
         }
     }
 
-    /// The code that was mailed last.
+    /// The code of the last mail.
     fn mailed(&self, id: &str) -> String {
         let mails = (1..=session::MAX_CODES).rev();
         let mut mails = mails.filter_map(|number| {

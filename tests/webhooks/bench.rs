@@ -1,4 +1,4 @@
-//! Couriers on a bench: a database, a clock that is moved by hand, and a queue that only remembers.
+//! Couriers for tests: a database, a clock that the test moves, and a queue that only records.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::support::receiver::Receiver;
 
 const SECRET: &str = "a secret of the bench, which is long enough";
 
-/// What was sent, and with what delay.
+/// The messages sent, with their delays.
 #[derive(Default)]
 pub struct Sent(Mutex<Vec<(Message, Duration)>>);
 
@@ -55,7 +55,7 @@ impl Bench {
         bench
     }
 
-    /// Another process over the same database.
+    /// Another process on the same database.
     pub fn over(database: &str, receivers: &[&Receiver], clock: Clock) -> Bench {
         let environment: HashMap<&str, &str> = HashMap::from([
             ("AWS_ENDPOINT_URL", database),
@@ -83,7 +83,7 @@ impl Bench {
         endpoint
     }
 
-    /// Raises an event to all endpoints, of which the queue hears.
+    /// Raises an event for all endpoints and announces it to the queue.
     pub async fn raise(&self, cause: &str) -> EventId {
         let event = Event::new(self.agent, EventKind::RequestFailed, cause, self.clock.now(), json!({"cause": cause}));
         let outgoing = outbox::put(&self.db, &event, self.clock.now()).await.expect("a database");
@@ -92,7 +92,7 @@ impl Bench {
         event.id
     }
 
-    /// Delivers everything the queue heard of, as if no delay were asked for.
+    /// Delivers everything in the queue, ignoring delays.
     pub async fn work(&self) {
         for (message, _) in self.sent.take() {
             let Message::Delivery { agent, endpoint, event } = message else { panic!("{message:?}") };
@@ -100,7 +100,7 @@ impl Bench {
         }
     }
 
-    /// A minute's look of the scheduler.
+    /// One run of the scheduler.
     pub async fn sweep(&self) -> u32 {
         outbox::sweep(&self.db, &*self.sent, self.clock.now()).await.expect("a database")
     }

@@ -1,4 +1,4 @@
-//! A courier that dies at each of its requests, before and after it arrives; and what an event costs.
+//! A courier that crashes at each of its requests, before or after it arrives; and the cost of an event.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::support::proxy::{Life, Proxy, Seen};
 use crate::support::receiver::{Receiver, status};
 use crate::support::run;
 
-/// Whatever dies, the event arrives: with the same id, and at most once more than there were deaths.
+/// After any crash the event arrives with the same id, at most once more than there were crashes.
 #[test]
-fn an_event_arrives_whatever_dies() {
+fn an_event_arrives_after_any_crash() {
     run(async {
         for (first, last_one_arrives) in [(204, false), (204, true), (500, false), (500, true)] {
             for step in 1..20 {
@@ -44,7 +44,7 @@ async fn die_at(step: i64, last_one_arrives: bool, first: u16) -> bool {
     let event = whole.raise("a").await;
     whole.sent.take();
     life.end_after(step);
-    // The SDK tries again what got no answer: all of it is lost.
+    // The SDK retries requests without an answer, and those are lost too.
     let _ = mortal.courier.deliver(whole.agent, endpoint.id, event).await;
     let died = life.is_over();
 
@@ -68,9 +68,9 @@ fn units(seen: &[Seen]) -> (Vec<&str>, f64, f64) {
     (names, seen.iter().map(|seen| seen.read_units).sum(), seen.iter().map(|seen| seen.write_units).sum())
 }
 
-/// An agent without endpoints pays one look; each delivery costs a put, a lease, a look at its endpoint and an end.
+/// An agent without endpoints costs one read. Each delivery costs a put, a lease, a read of its endpoint and an end.
 #[test]
-fn an_event_costs_half_a_read_unit_where_nobody_listens() {
+fn an_event_without_endpoints_costs_half_a_read_unit() {
     run(async {
         let receiver = Receiver::start().await;
         let database = local::database::start(None).await.expect("a database");

@@ -1,4 +1,4 @@
-//! Receivers that mean harm, and receivers that are dead.
+//! Hostile receivers and dead receivers.
 
 use std::time::{Duration, Instant};
 
@@ -43,9 +43,9 @@ fn no_redirect_is_followed() {
 }
 
 #[test]
-fn answers_without_end_are_read_for_a_kilobyte_or_two_seconds() {
+fn endless_answers_are_read_for_one_kilobyte_or_two_seconds() {
     run(async {
-        // As fast as can be read, for ever.
+        // As fast as it can be read, without end.
         let flood = || {
             let pieces = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from(vec![b'x'; 65536])));
             Response::new(Body::from_stream(pieces))
@@ -56,7 +56,7 @@ fn answers_without_end_are_read_for_a_kilobyte_or_two_seconds() {
             (DeliveryState::Delivered, Some(1024))
         );
         assert!(took < Duration::from_secs(2), "{took:?}");
-        // A head, a few bytes, and then nothing.
+        // A head, a few bytes, then nothing.
         let silence = || {
             let first = futures_util::stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"thanks\x1b[2J\0"))]);
             let never = futures_util::stream::pending();
@@ -68,7 +68,7 @@ fn answers_without_end_are_read_for_a_kilobyte_or_two_seconds() {
             (DeliveryState::Delivered, Some("thanks[2J"))
         );
         assert!(took < Duration::from_secs(4), "{took:?}");
-        // Packed: nothing of it is unpacked, or kept.
+        // A compressed answer: it is neither decompressed nor stored.
         let bomb =
             || Response::builder().header("content-encoding", "gzip").body(Body::from(vec![0x1f; 4096])).unwrap();
         let (delivery, _) = outcome(bomb).await;
@@ -76,7 +76,7 @@ fn answers_without_end_are_read_for_a_kilobyte_or_two_seconds() {
     });
 }
 
-/// A server that takes connections and says what it is told to, a byte at a time.
+/// A server that accepts connections and sends this text one byte at a time.
 async fn dripping(text: &'static str, each: Duration) -> (String, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -96,10 +96,10 @@ async fn dripping(text: &'static str, each: Duration) -> (String, u16) {
     ("127.0.0.1".to_owned(), port)
 }
 
-/// One receiver drips its head for ever, with twenty events waiting for it; another is well. In front of four workers
-/// with batches of five, as deployed, the good one has all of its own within one attempt of the dead one.
+/// One receiver sends its head byte by byte forever, with twenty events waiting for it; another works. With four
+/// workers and batches of five, as deployed, the working one gets all of its events within one attempt of the dead one.
 #[test]
-fn a_dead_receiver_holds_up_nobody_and_keeps_its_attempts() {
+fn a_dead_receiver_delays_nobody_and_keeps_its_attempts() {
     run(async {
         let good = Receiver::start().await;
         let mut dead = Receiver::start().await;
@@ -109,7 +109,7 @@ fn a_dead_receiver_holds_up_nobody_and_keeps_its_attempts() {
         )
         .await;
         dead.url = format!("http://{}:{}/", dead.host.0, dead.host.1);
-        // Hosts are told apart by name.
+        // Receivers are distinguished by host name.
         good.answer(|| status(200));
         let bench = Bench::new(&[&good, &dead]).await;
         let waits = bench.endpoint(&dead.url).await;
@@ -148,7 +148,7 @@ fn a_dead_receiver_holds_up_nobody_and_keeps_its_attempts() {
         assert_eq!(off.len() + tried.len(), 20);
         assert!(bench.log(&well).await.iter().all(|delivery| delivery.state == DeliveryState::Delivered));
 
-        // After the rest one goes ahead of the others.
+        // After the pause one delivery is tried before the others.
         bench.sent.take();
         bench.clock.advance(Duration::from_secs(600));
         assert_eq!(bench.sweep().await, 20);
@@ -164,13 +164,13 @@ fn a_dead_receiver_holds_up_nobody_and_keeps_its_attempts() {
 }
 
 #[test]
-fn an_address_that_turned_private_is_refused_at_delivery() {
+fn an_address_that_became_private_is_refused_at_delivery() {
     run(async {
         let receiver = Receiver::start().await;
         let bench = Bench::new(&[&receiver]).await;
         let endpoint = bench.endpoint(&receiver.url).await;
         let event = bench.raise("a").await;
-        // What was let in when it was made: the guard of the courier is another's by now.
+        // The address was allowed when the endpoint was created. It is not allowed by the time of delivery.
         ledger::webhooks::endpoint::change(&bench.db, bench.agent, endpoint.id, bench.clock.now(), |before| {
             ledger::webhooks::Endpoint { url: "https://localhost/".to_owned(), ..before.clone() }
         })

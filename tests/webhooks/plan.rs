@@ -1,4 +1,4 @@
-//! The plan of attempts, what ends it, and what an owner is told.
+//! The retry schedule of deliveries, what ends it, and what the owner is told.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::support::run;
 const MINUTE: u64 = 60;
 
 #[test]
-fn six_attempts_by_the_plan_then_dead_told_and_replayed() {
+fn after_six_attempts_a_delivery_is_dead_reported_and_replayable() {
     run(async {
         let receiver = Receiver::start().await;
         receiver.answer(|| status(500));
@@ -27,7 +27,7 @@ fn six_attempts_by_the_plan_then_dead_told_and_replayed() {
         for (attempt, minutes) in [(1, 1), (2, 5), (3, 30), (4, 120), (5, 600)] {
             assert_eq!(receiver.count(), attempt);
             let wait = Duration::from_secs(minutes * MINUTE);
-            // What a queue can hold back is sent with that delay; the rest is left to the sweeper.
+            // Delays that the queue supports are sent with the message. Longer ones are left to the sweeper.
             let sent = bench.sent.take();
             assert_eq!(
                 sent.iter().map(|(_, delay)| *delay).collect::<Vec<_>>(),
@@ -54,7 +54,7 @@ fn six_attempts_by_the_plan_then_dead_told_and_replayed() {
         let bodies: Vec<String> = receiver.received().into_iter().map(|one| one.body).collect();
         assert!(bodies.windows(2).all(|pair| pair[0] == pair[1]));
 
-        // Replayed by two at once: one round, of the same event.
+        // Two concurrent replays: one round, with the same event.
         receiver.answer(|| status(200));
         let replays = join_all((0..2).map(|_| outbox::replay(&bench.db, &*bench.sent, &dead, bench.clock.now()))).await;
         assert_eq!(replays.iter().filter(|done| *done.as_ref().unwrap()).count(), 1, "{replays:?}");
@@ -66,7 +66,7 @@ fn six_attempts_by_the_plan_then_dead_told_and_replayed() {
 }
 
 #[test]
-fn the_receivers_own_wait_is_kept_to_within_bounds() {
+fn retry_after_is_honoured_within_bounds() {
     run(async {
         let receiver = Receiver::start().await;
         let bench = Bench::new(&[&receiver]).await;
@@ -86,7 +86,7 @@ fn the_receivers_own_wait_is_kept_to_within_bounds() {
 }
 
 #[test]
-fn a_receiver_that_is_gone_is_disabled_and_what_waits_for_it_is_cancelled() {
+fn a_410_disables_the_endpoint_and_cancels_its_deliveries() {
     run(async {
         let receiver = Receiver::start().await;
         receiver.answer(|| status(410));
@@ -113,7 +113,7 @@ async fn load(bench: &Bench, endpoint: &Endpoint) -> Endpoint {
 }
 
 #[test]
-fn rotations_and_a_disabling_at_once_lose_nothing_of_each_other() {
+fn concurrent_rotations_and_disabling_are_all_kept() {
     run(async {
         let receiver = Receiver::start().await;
         receiver.answer(|| status(410));
@@ -131,7 +131,7 @@ fn rotations_and_a_disabling_at_once_lose_nothing_of_each_other() {
         let left = load(&bench, &endpoint).await;
         assert_eq!((left.secret, left.disabled, left.older.len()), (4, Some(Disabled::Gone), 3));
 
-        // While the rotation lasts, each secret signs.
+        // During the rotation each secret signs.
         endpoint::change(&bench.db, bench.agent, endpoint.id, now, |before| Endpoint {
             disabled: None,
             ..before.clone()
@@ -152,13 +152,13 @@ fn rotations_and_a_disabling_at_once_lose_nothing_of_each_other() {
 }
 
 #[test]
-fn ten_workers_with_one_delivery_post_it_once() {
+fn ten_workers_post_one_delivery_once() {
     run(async {
         let receiver = Receiver::start().await;
         let bench = Bench::new(&[&receiver]).await;
         let endpoint = bench.endpoint(&receiver.url).await;
         let event = bench.raise("a").await;
-        // Raised again, as a stream that is read twice does.
+        // Raised again, as by a stream that is read twice.
         assert_eq!(bench.raise("a").await, event);
         let deliver = || bench.courier.deliver(bench.agent, endpoint.id, event);
         for done in join_all((0..10).map(|_| deliver())).await {
@@ -172,7 +172,7 @@ fn ten_workers_with_one_delivery_post_it_once() {
 }
 
 #[test]
-fn a_page_of_the_log_continues_where_the_last_one_ended() {
+fn log_pages_continue_without_gaps() {
     run(async {
         let receiver = Receiver::start().await;
         let bench = Bench::new(&[&receiver]).await;

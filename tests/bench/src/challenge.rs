@@ -1,8 +1,9 @@
-//! What a price costs: the unpaid 402 answer against `GET /health`, a route of the same server that nobody pays for.
+//! The cost of a price: the unpaid 402 answer compared with `GET /health`, a free route of the same server.
 //!
-//! Three times: through the routers in process; through HTTP on loopback with a kept connection; and as deployed, one
-//! event after the other through the Lambda runtime. Only the server's CPU time counts. The HTTP server is a bare
-//! blocking loop, the same for both routes, so that nothing of a server hides what the answers themselves cost.
+//! Measured three times: through the routers in process; through HTTP on loopback with a kept connection; and as
+//! deployed, one event after the other through the Lambda runtime. Only the server's CPU time counts. The HTTP server
+//! is a bare blocking loop, the same for both routes, so that no server overhead hides the cost of the answers
+//! themselves.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,7 +31,7 @@ use crate::table::{Row, Verdict};
 use crate::turns::{Turns, micros, per_cpu_second, take_turns};
 use crate::{Error, Extent};
 
-/// The arguments with which this program starts itself: its own output must not be the routers' log.
+/// The arguments with which this program starts itself, because the routers' log must not mix with its own output.
 pub const IN_PROCESS: &str = "in-process";
 pub const SERVER: &str = "server";
 
@@ -44,14 +45,14 @@ impl Extent {
         self.pick(1000, 5)
     }
 
-    /// The same for the deployed functions, each of which is a little slower.
+    /// The same for the deployed functions, which are a little slower.
     fn events(self) -> u32 {
         self.pick(500, 5)
     }
 }
 
-/// What the best published peer takes: an axum server with the payment middleware of the leading Rust implementation
-/// (x402.md §7).
+/// The result of the best published peer: an axum server with the payment middleware of the leading Rust implementation
+/// of x402.
 const PEER: &str = "peer 2.7";
 
 pub fn rows(world: &World, extent: Extent) -> Result<Vec<Row>, Error> {
@@ -78,7 +79,7 @@ fn row(how: &str, turns: &Turns) -> Row {
     }
 }
 
-/// The routers, answering requests one after the other.
+/// The routers, answering one request after the other.
 struct Server {
     runtime: Runtime,
     knowledge: Router,
@@ -116,7 +117,7 @@ impl Server {
     }
 }
 
-/// A request of either kind, and the status it is to be answered with.
+/// A request of either kind, and its expected status.
 struct Question {
     method: &'static str,
     path: &'static str,
@@ -132,7 +133,7 @@ fn questions() -> [Question; 2] {
     ]
 }
 
-/// Measures the routers in this process. Its standard output is the routers' log, the figures go to standard error.
+/// Measures the routers in this process. Standard output has the routers' log, standard error the figures.
 pub fn in_process(extent: Extent) -> Result<(), Error> {
     let server = Server::start()?;
     let ask = |question: &Question| -> Result<Duration, Error> {
@@ -170,7 +171,7 @@ fn ask_child(extent: Extent) -> Result<Turns, Error> {
     }
 }
 
-/// Serves the routers over HTTP, one connection at a time, and says on standard error at which port.
+/// Serves the routers over HTTP, one connection at a time, and prints the port to standard error.
 pub fn server() -> Result<(), Error> {
     let server = Server::start()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -223,7 +224,7 @@ fn over_http(extent: Extent) -> Result<Turns, Error> {
         Ok((machine::cpu_of(pid)? - before) / extent.requests())
     };
     let [unpaid, health] = questions();
-    // Both sides need the one connection.
+    // Both sides use the one connection.
     let ask = std::cell::RefCell::new(&mut ask);
     take_turns(extent.rounds(), || (ask.borrow_mut())(&unpaid), || (ask.borrow_mut())(&health))
 }
@@ -234,12 +235,12 @@ fn deployed(world: &World, extent: Extent) -> Result<Turns, Error> {
 }
 
 fn this_program(arguments: &[&str]) -> Result<Child, Error> {
-    // By this link and not by its path: the build of the functions may have replaced the file.
+    // Through this link and not by its path, because building the functions may have replaced the file.
     let mut command = Command::new("/proc/self/exe");
     Ok(command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
-/// A child that is ended when it is no longer needed.
+/// A child process that is ended on drop.
 struct Ended(Child);
 
 impl Drop for Ended {

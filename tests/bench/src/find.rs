@@ -1,8 +1,8 @@
-//! Finding souls among a thousand, a hundred thousand and a million: items read, read units and time of a query.
+//! Finding souls among a thousand, a hundred thousand and a million: items read, read units and time per query.
 //!
-//! The table is the embedded DynamoDB, in a file that is made once and kept beside the built programs; what is asked goes
-//! through the real SDK client. Figures are medians over at least fifty different queries; the last column holds a million
-//! against a thousand.
+//! The table is the embedded DynamoDB in a file, created once and kept next to the built programs. Queries go through
+//! the real SDK client. Figures are medians over at least fifty different queries; the last column compares a million
+//! souls with a thousand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,16 +19,16 @@ use crate::{Error, Extent};
 
 const SIZES: [usize; 3] = [1_000, 100_000, 1_000_000];
 const SEED: u64 = 20_261_121;
-/// Of what lies in a kept file: to be changed with what is posted.
+/// Format of a kept file. To be changed with the postings.
 const FORMAT: u32 = 1;
-/// What a soul takes on the disk, with room to work and as much again for everybody else.
+/// Disk space per soul, with room to work and as much again left free for others.
 const BYTES_EACH: u64 = 16_000;
 
-/// One kind of question at one size.
+/// The cost of one kind of query at one size.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     reads: Reads,
-    /// The most of any query.
+    /// The maximum over the queries.
     most_items: u64,
     time: Duration,
     /// Results of a query, on average.
@@ -37,7 +37,7 @@ struct Cost {
 
 pub fn measure(extent: Extent) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    // A smaller top, for a quick look: FIND_SOULS=100000.
+    // A smaller maximum, for a quick run: FIND_SOULS=100000.
     let top: usize = std::env::var("FIND_SOULS").ok().and_then(|top| top.parse().ok()).unwrap_or(usize::MAX);
     let top = extent.pick(top, SIZES[0]);
     let sizes: Vec<usize> = SIZES.into_iter().filter(|size| *size <= top).collect();
@@ -74,7 +74,7 @@ pub fn measure(extent: Extent) -> Result<(), Error> {
         for (kind, queries) in crowd::questions(SIZES[0], SEED) {
             let mut costs = Vec::new();
             for query in queries.iter().take(questions) {
-                // Once unmeasured: what is measured is the work, not the disk.
+                // One unmeasured run first, to measure the work and not the disk.
                 runtime.block_on(search::search(&db, query, None, 20))?;
                 counted.take();
                 let begun = Instant::now();
@@ -116,7 +116,7 @@ fn file(size: usize) -> Result<PathBuf, Error> {
     Ok(folder.join(format!("souls-{size}-{FORMAT}.sqlite")))
 }
 
-/// The crowd in a file, made once.
+/// The table of souls in a file, created once.
 fn kept(file: &Path, count: usize, seed: u64) -> Result<Database, Error> {
     if !file.exists() {
         let needed = count as u64 * BYTES_EACH;
@@ -146,7 +146,7 @@ fn kept(file: &Path, count: usize, seed: u64) -> Result<Database, Error> {
     Ok(Database::new(&file.to_string_lossy())?)
 }
 
-/// What is left of the disk a file is to be on, as `df` says.
+/// Free space on the disk of a file, as `df` reports it.
 fn free_bytes(file: &Path) -> Option<u64> {
     let output = Command::new("df").args(["-Pk"]).arg(file.parent()?).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -1,4 +1,4 @@
-//! What the figures were measured on, and what a process used of it.
+//! The machine that was measured on, and what a process used of it.
 
 use std::fs;
 use std::io;
@@ -27,14 +27,14 @@ pub fn facts() -> String {
     facts.join(", ")
 }
 
-/// What a program says its version is, if it is there.
+/// The version that a program prints, if it is installed.
 pub fn version(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// CPU time of a process so far, all its threads, user and system, as the scheduler counts it: in nanoseconds, and up
-/// to date for whatever is not running at the moment.
+/// CPU time of a process so far, of all its threads, user and system, from the scheduler: in nanoseconds, and current
+/// for all threads that are not running at the moment.
 pub fn cpu_of(pid: u32) -> io::Result<Duration> {
     let mut nanos = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -44,7 +44,7 @@ pub fn cpu_of(pid: u32) -> io::Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Waits until no thread of a process runs, so that its figures stand still.
+/// Waits until no thread of a process runs, so that its figures no longer change.
 pub fn wait_until_asleep(pid: u32) -> io::Result<()> {
     let runs = |stat: &str| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('R'));
     let mut calm = 0;
@@ -62,8 +62,8 @@ pub fn wait_until_asleep(pid: u32) -> io::Result<()> {
     Err(io::Error::other("the process does not come to rest"))
 }
 
-/// The most memory a process has held, in bytes. Not the `ru_maxrss` of `wait4`: that one starts with what its parent
-/// held at the fork, which here is more.
+/// The peak memory of a process, in bytes. Not the `ru_maxrss` of `wait4`: that one starts with the parent's memory at
+/// the fork, which is larger here.
 pub fn peak_rss(pid: u32) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));

@@ -1,23 +1,23 @@
-//! What the service costs, as ratios measured in one run: `make bench`, or `cargo run -p bench --release`.
+//! The cost of the service, as ratios measured in one run: `make bench`, or `cargo run -p bench --release`.
 //!
-//! Bare times say little on somebody else's machine. So each figure is held against something measured between the
-//! same two ticks of the clock: verification against its one unavoidable step, a priced route against a free one, a
-//! function against the least a function can be. A and B take turns, many times over, and the median counts; what is
-//! counted is CPU time, not wall time, so that whoever else works on the machine does not matter.
+//! Absolute times mean little on another machine. So each figure is compared with something measured at the same time:
+//! verification with its one unavoidable step, a priced route with a free one, a function with the smallest possible
+//! function. A and B take turns many times, and the median counts. CPU time is measured, not wall time, so that other
+//! work on the machine does not matter.
 //!
 //! | module | what it measures |
 //! |---|---|
 //! | [`verify`] | one payment, from its header to its signer, against the bare key recovery |
 //! | [`challenge`] | the unpaid 402 answer against an unprotected route |
 //! | [`find`] | a page of the list and searches among 1 000, 100 000 and 1 000 000 souls |
-//! | [`read`] | the text of pages, ours beside two public readers |
-//! | [`search`] | the ranking of the own index against plain BM25, by nDCG at 10 |
-//! | [`research`] | what extractive research finds and quotes on the sites for tests |
+//! | [`read`] | the text of pages, by our reader and two public ones |
+//! | [`search`] | the ranking of our own index against plain BM25, by nDCG at 10 |
+//! | [`research`] | what extractive research finds and quotes on the test sites |
 //! | [`start`] | every function from its spawn to its first answer, against hello-world and against Node |
 //!
 //! Benches never assert: a figure beyond its target is printed as `over`, and the exit code is 0. It is 1 only if
-//! something could not be measured at all. `quick` in front of the names runs each as shortly as it can, also
-//! unoptimised: its figures say nothing, but it ends with 1 where the long form would (`tests/quick.rs`).
+//! something could not be measured. `quick` before the names runs each in its shortest form, also unoptimised: its
+//! figures mean nothing, but it fails where the long form would (`tests/quick.rs`).
 
 mod challenge;
 #[path = "../../support/crowd.rs"]
@@ -42,11 +42,11 @@ use std::process::ExitCode;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long is measured.
+/// The length of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     Full,
-    /// Only as long as it takes to see that it works.
+    /// Only long enough to see that it works.
     Quick,
 }
 
@@ -59,9 +59,9 @@ impl Extent {
     }
 }
 
-/// All of them, in the order they run.
+/// All benches, in the order they run.
 const BENCHES: [&str; 7] = ["verify", "challenge", "start", "find", "read", "search", "research"];
-/// What counts results instead of time, and so may run unoptimised.
+/// These count results instead of time, so they may run unoptimised.
 const COUNTING: [&str; 4] = ["find", "read", "search", "research"];
 
 fn main() -> ExitCode {
@@ -82,7 +82,7 @@ fn begin(asked: &[&str]) -> Result<(), Error> {
     };
     match benches {
         [] => run(&BENCHES, extent),
-        // What `challenge` starts beside itself.
+        // The processes that `challenge` starts.
         [challenge::IN_PROCESS] => challenge::in_process(extent),
         [challenge::SERVER] => challenge::server(),
         benches => match benches.iter().find(|bench| !BENCHES.contains(bench)) {

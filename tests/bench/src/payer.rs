@@ -14,20 +14,20 @@ pub struct Payer {
     pub key: PrivateKey,
 }
 
-/// What a 402 asks for.
+/// The terms of a 402.
 pub struct Terms<'a> {
     pub token: &'a Token,
     pub chain_id: u64,
     pub pay_to: Address,
     pub amount: Usdc,
-    /// Of the quote that is redeemed, if one is.
+    /// The quote to redeem, if any.
     pub quote_id: Option<&'a str>,
 }
 
 impl Payer {
     pub fn random() -> Payer {
         let key = std::iter::repeat_with(|| PrivateKey::from_bytes(&digest::random()));
-        // Nearly every 32 bytes are a key.
+        // Nearly every 32 bytes are a valid key.
         Payer { key: key.flatten().next().expect("randomness ends in a key") }
     }
 

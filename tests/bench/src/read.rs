@@ -1,7 +1,8 @@
-//! How well pages are read: our reader beside two public ones, on the same pages of the invented sites.
+//! The quality of reading pages: our reader and two public ones, on the same pages of the test sites.
 //!
-//! F1 is over words, against the text that each page is known to have; kept is the share of texts beside the content
-//! (menus, notices, what is hidden) that came through. The public readers are installed on first use, in pinned versions.
+//! F1 is over words, against the known text of each page. "Kept" is the share of texts beside the content (menus,
+//! notices, hidden text) that the reader let through. The public readers are installed on first use, in pinned
+//! versions.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,14 +19,14 @@ use web::read::{ReadOptions, read_page};
 
 use crate::{Error, Extent};
 
-/// What a reader made of the pages, by address.
+/// The text that a reader extracted from each page, by address.
 type Texts = BTreeMap<String, String>;
 
 #[derive(Clone, Copy, Default)]
 struct Sums {
     f1: f64,
     kept: f64,
-    /// Pages, and pages that have anything to keep out.
+    /// The number of pages, and of pages with text that should be left out.
     pages: f64,
     guarded: f64,
 }
@@ -35,7 +36,7 @@ pub fn measure(extent: Extent) -> Result<(), Error> {
     let mut readers = vec![("ours", ours(&pages)?)];
     type Reader = fn(&[&SitePage]) -> Result<Texts, Error>;
     let public: &[(&str, Reader)] = &[("trafilatura 2.3.1", python), ("Readability 0.6.0", node)];
-    // They are installed from elsewhere, which takes a while.
+    // Installing them takes a while.
     for (name, read) in extent.pick(public, &[]) {
         match read(&pages) {
             Ok(texts) => readers.push((name, texts)),
@@ -60,7 +61,7 @@ pub fn measure(extent: Extent) -> Result<(), Error> {
     Ok(())
 }
 
-/// Pages of HTML that have a text.
+/// HTML pages with a known text.
 fn is_judged(page: &SitePage) -> bool {
     page.content_type.starts_with("text/html") && !page.truth.main_text.is_empty()
 }
@@ -118,7 +119,7 @@ fn python(pages: &[&SitePage]) -> Result<Texts, Error> {
 fn node(pages: &[&SitePage]) -> Result<Texts, Error> {
     let folder = folder();
     let age = |name: &str| std::fs::metadata(folder.join(name)).and_then(|file| file.modified()).ok();
-    // What npm itself says is installed is as new as what is wanted.
+    // npm's own record of what is installed is as new as the lock file.
     if age("node_modules/.package-lock.json") < age("package-lock.json") {
         eprintln!("installing Readability and jsdom (once)");
         quietly(
@@ -139,7 +140,7 @@ fn quietly(command: &mut Command) -> Result<(), Error> {
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().into()) }
 }
 
-/// Gives a program the pages, a line each, and takes their texts, a line each.
+/// Sends the pages to a program, one per line, and reads their texts, one per line.
 fn texts(command: &mut Command, pages: &[&SitePage]) -> Result<Texts, Error> {
     let lines: String = pages
         .iter()

@@ -1,4 +1,4 @@
-//! How much of what the sites for tests say extractive research finds, and whether what it quotes stands there.
+//! The share of known answers on the test sites that extractive research finds, and whether its quotations are exact.
 
 use crate::findings::{self, Findings};
 use crate::ranking::Sites;

@@ -1,4 +1,4 @@
-//! How well the own index ranks: the judged queries over the sites for tests, against plain BM25.
+//! The ranking of our own index, compared with plain BM25: the judged queries over the test sites.
 
 use crate::ranking::{Plain, Quality, Sites, judge};
 use crate::{Error, Extent};

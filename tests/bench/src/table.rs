@@ -6,11 +6,11 @@ pub struct Row {
     pub measured: String,
     pub target: String,
     pub verdict: Verdict,
-    /// The absolute figures behind it, for information.
+    /// The absolute figures, for information.
     pub figures: String,
 }
 
-/// How a figure stands to its target.
+/// A figure compared with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Pass,

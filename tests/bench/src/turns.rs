@@ -1,8 +1,8 @@
-//! Two things measured in turns, so that whatever slows the machine down slows both.
+//! Measures two things in turns, so that anything that slows the machine down affects both.
 
 use std::time::Duration;
 
-/// What came of it: the medians over all rounds.
+/// The result: the medians over all rounds.
 pub struct Turns {
     pub a: Duration,
     pub b: Duration,
@@ -10,18 +10,18 @@ pub struct Turns {
     pub ratio: f64,
 }
 
-/// Lets A and B take turns. Each call is one round's work of one side and returns what a single piece of it cost.
+/// Lets A and B take turns. Each call is one round of one side and returns the cost of a single piece of work.
 pub fn take_turns<E>(
     rounds: usize,
     mut a: impl FnMut() -> Result<Duration, E>,
     mut b: impl FnMut() -> Result<Duration, E>,
 ) -> Result<Turns, E> {
-    // Once unmeasured: caches, branch predictors and allocators get used to it.
+    // One unmeasured round first, to warm up caches, branch predictors and allocators.
     a()?;
     b()?;
     let mut both = Vec::with_capacity(rounds);
     for round in 0..rounds {
-        // Whoever goes second finds the machine a little warmer, so they change places.
+        // The second one finds a slightly warmer machine, so they alternate.
         both.push(if round % 2 == 0 {
             let first = a()?;
             (first, b()?)
@@ -38,7 +38,7 @@ pub fn take_turns<E>(
     })
 }
 
-/// The middle value; of an even number, the upper of the two in the middle.
+/// The median; of an even number of values, the upper one of the two in the middle.
 pub fn median<T: PartialOrd + Copy + Default>(values: impl IntoIterator<Item = T>) -> T {
     let mut values: Vec<T> = values.into_iter().collect();
     values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
@@ -49,7 +49,7 @@ pub fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
 
-/// How many such pieces a CPU does in a second.
+/// Pieces of work of this duration that a CPU does per second.
 pub fn per_cpu_second(duration: Duration) -> u64 {
     (1.0 / duration.as_secs_f64()) as u64
 }

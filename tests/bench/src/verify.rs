@@ -1,5 +1,5 @@
-//! One payment judged locally, from the text of its header to its signer, against the recovery of the key from its
-//! signature, which no implementation can leave out.
+//! Verifying one payment locally, from the text of its header to its signer, compared with the recovery of the key from
+//! its signature, which no implementation can skip.
 
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -20,15 +20,15 @@ use crate::payer::{Payer, Terms, payment_header};
 use crate::table::{Row, Verdict};
 use crate::turns::{micros, per_cpu_second, take_turns};
 
-/// Highest ratio this project allows itself.
+/// The highest ratio that this project accepts.
 const TARGET: f64 = 1.15;
-/// Payments of as many payers, so that nothing is measured that only one signature has.
+/// Several payers, so that the result does not depend on one signature.
 const PAYMENTS: usize = 64;
 const NOW: Timestamp = Timestamp::from_secs(1_795_000_000);
-/// As long as a real one, and never looked into here.
+/// As long as a real one. Not examined here.
 const QUOTE_ID: &str = "quote_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIj";
 
-/// A payment, as both sides of the comparison take it.
+/// A payment, in the form for both sides of the comparison.
 struct Sample {
     headers: HeaderMap,
     digest: Word,
@@ -72,7 +72,7 @@ pub fn rows(extent: Extent) -> Vec<Row> {
     }]
 }
 
-/// What one of the samples cost this thread.
+/// The CPU time of this thread per sample.
 fn each(samples: &[Sample], mut work: impl FnMut(&Sample)) -> Result<Duration, Infallible> {
     let started = ThreadTime::now();
     for sample in samples {

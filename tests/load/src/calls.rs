@@ -1,4 +1,4 @@
-//! The calls, as agents make them: wallets that sign, tokens, polls.
+//! The calls that agents make: signing wallets, tokens, polls.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ const READ_PRICE: u64 = 2_000;
 const SOUL: &str = "counter";
 /// A program that counts words.
 const PROGRAM: &[u8] = include_bytes!("../../../local/examples/wordcount.wasm");
-/// Between two looks at a job.
+/// The interval between two polls of a job.
 const POLL: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(60);
 const MCP_VERSION: &str = "2026-07-28";
@@ -42,7 +42,7 @@ pub struct Kind {
     pub call: fn(Arc<Agent>) -> Calling,
 }
 
-/// Every kind; the first is what the others are ratios to.
+/// Every kind. The first is the reference for the ratios of the others.
 pub static KINDS: [Kind; 9] = [
     Kind { name: "free route (GET /health)", call: |agent| Box::pin(async move { agent.free("/health").await }) },
     Kind {
@@ -58,7 +58,7 @@ pub static KINDS: [Kind; 9] = [
     Kind { name: "MCP call, from credits", call: |agent| Box::pin(async move { agent.call_mcp().await }) },
 ];
 
-/// An HTTP client of its own connections.
+/// An HTTP client with its own connections.
 #[derive(Clone)]
 pub struct Client {
     base_url: String,
@@ -261,7 +261,7 @@ impl Agent {
         }
     }
 
-    /// A payment as x402 clients send it, signed.
+    /// A signed payment as x402 clients send it.
     fn payment(&self, micro: u64) -> String {
         let now = Clock::system().now().secs().unsigned_abs();
         let mut authorization = Authorization {

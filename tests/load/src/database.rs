@@ -1,5 +1,5 @@
-//! The database, in a process of its own: the embedded DynamoDB behind a proxy that counts what each request consumes.
-//! The chain is reached through it as well, to be counted.
+//! The database, in a process of its own: the embedded DynamoDB behind a proxy that counts the units of each request.
+//! The chain is reached through it too, to count its requests.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 use crate::Error;
 
-/// What was asked since the last look.
+/// The requests and units since the last read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Consumed {
     pub requests: f64,
@@ -37,7 +37,7 @@ struct Counter {
     http: Client<HttpConnector, Full<Bytes>>,
 }
 
-/// Serves until it is ended; says in one line where. The chain's address comes in `CHAIN_RPC_URL`.
+/// Serves until the process is ended. Prints its address in one line. The chain's address comes in `CHAIN_RPC_URL`.
 pub fn serve() -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
@@ -90,7 +90,7 @@ async fn forward(State(counter): State<Counter>, headers: HeaderMap, body: Bytes
 async fn ask_database(counter: &Counter, target: String, headers: HeaderMap, body: Bytes) -> Result<Response, Error> {
     let is_stream = target.starts_with("DynamoDBStreams");
     let operation = target.rsplit('.').next().unwrap_or_default();
-    // Looking at the stream is the poller's, which Lambda does not charge for.
+    // Stream reads are made by the poller, for which Lambda does not charge.
     let body = if is_stream { body } else { asking_for_units(&body)? };
     let (response, answer) = pass_on(counter, &counter.database, &headers, body).await?;
     if !is_stream {

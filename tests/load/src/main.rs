@@ -1,12 +1,12 @@
 //! Paid calls of every kind against the release build: `make load`.
 //!
-//! Four processes on the loopback address, so that each has a CPU time of its own: the service (`agora-local`, with its
-//! gateway, all functions and the queues between them), the database, the chain, and this one, which is all the agents.
-//! Database and chain stand in for what AWS and the network do; signatures, transactions and blocks are real.
+//! Four processes on the loopback address, so that each has its own CPU time: the service (`agora-local`, with its
+//! gateway, all functions and the queues between them), the database, the chain, and this one, which is all agents.
+//! Database and chain stand in for AWS and the network; signatures, transactions and blocks are real.
 //!
-//! Each kind of call is made for the same time, by the same number of agents at once, each of which waits for its answer
-//! before it asks again. What a call costs is CPU time of the service, less what it uses while nobody calls, as a ratio to a
-//! free route in the same run. Nothing is judged: whoever changes the service compares two runs.
+//! Each kind of call runs for the same time, with the same number of concurrent agents, each of which waits for its
+//! answer before the next call. The cost of a call is the service's CPU time, less its idle use, as a ratio to a free
+//! route in the same run. There are no targets: to judge a change, compare two runs.
 
 mod calls;
 mod database;
@@ -24,11 +24,11 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The argument with which this program starts itself as the database.
 const DATABASE: &str = "database";
-/// How long it all takes, if `LOAD_SECONDS` does not say otherwise.
+/// Total duration, unless `LOAD_SECONDS` is set.
 const SECONDS: u64 = 60;
-/// Calls of one kind, at most.
+/// The most calls of one kind.
 const MOST_CALLS: usize = 20_000;
-/// Agents that call at once, if `LOAD_AGENTS` does not say otherwise.
+/// Concurrent agents, unless `LOAD_AGENTS` is set.
 const AGENTS: usize = 8;
 
 fn main() -> ExitCode {
@@ -60,7 +60,7 @@ async fn measure_all(service: &str) -> Result<(), Error> {
     };
     let seconds = number("LOAD_SECONDS", SECONDS)?.max(1);
     let agents = usize::try_from(number("LOAD_AGENTS", AGENTS as u64)?)?.clamp(1, stack::PAYERS);
-    // One share more: how much is used while nobody calls.
+    // One share more, to measure the idle use.
     let share = Duration::from_secs(seconds) / (KINDS.len() as u32 + 1);
     eprintln!("load: starting a database, a chain and the service");
     let stack = Stack::start(service, agents).await?;
@@ -80,7 +80,7 @@ async fn measure_all(service: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets agents make calls of a kind for a while. What is under way at its end is brought to an end: how long each took.
+/// Lets agents make calls of a kind for a while. Started calls are completed. Returns the duration of each call.
 async fn call_for(stack: &Stack, kind: &'static Kind, agents: usize, share: Duration) -> Result<Vec<Duration>, Error> {
     let until = Instant::now() + share;
     let calls = (0..agents).map(|agent| {

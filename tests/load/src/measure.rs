@@ -1,4 +1,4 @@
-//! What a kind of call took, of whom.
+//! The resources that a kind of call used, per process.
 
 use std::fs;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use crate::calls::Kind;
 use crate::database::Consumed;
 
-/// Whose CPU time is told apart.
+/// The processes whose CPU time is measured.
 pub const PROCESSES: [&str; 4] = ["service", "database", "chain", "agents"];
 
 /// The unit of CPU times below `/proc`.
 const TICK_MS: u64 = 10;
 
-/// What was used while something was called, or nothing.
+/// The use during a series of calls, or while idle.
 pub struct Section {
-    /// How long each call took; empty where nothing was called.
+    /// The duration of each call; empty for the idle section.
     pub took: Vec<Duration>,
     pub wall: Duration,
     /// CPU seconds of each of [`PROCESSES`].
@@ -22,16 +22,16 @@ pub struct Section {
     pub consumed: Consumed,
 }
 
-/// CPU time of a process so far, that of threads which have ended as well, to a hundredth of a second.
+/// CPU time of a process so far, including ended threads, in steps of a hundredth of a second.
 pub fn cpu_of(pid: u32) -> Result<Duration, crate::Error> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // Behind the name, which may hold anything: state, ten numbers, user time, system time.
+    // After the name, which may contain anything: state, ten numbers, user time, system time.
     let (_, rest) = stat.rsplit_once(')').ok_or("a process without a name")?;
     let ticks = rest.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
     Ok(Duration::from_millis(ticks * TICK_MS))
 }
 
-/// The chain's node: what runs below this process under that name.
+/// The chain's node: the process with this name below this ancestor.
 pub fn find_below(ancestor: u32, name: &str) -> Option<u32> {
     let stat = |pid: u32| -> Option<(String, u32)> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -53,7 +53,7 @@ pub fn find_below(ancestor: u32, name: &str) -> Option<u32> {
 }
 
 impl Section {
-    /// What was used for a call alone, of a quantity that is also used while nobody calls.
+    /// The use per call, less the use while idle.
     fn each(&self, idle: &Section, of: impl Fn(&Section) -> f64) -> f64 {
         let meanwhile = of(idle) * self.wall.as_secs_f64() / idle.wall.as_secs_f64();
         (of(self) - meanwhile).max(0.0) / self.took.len().max(1) as f64
@@ -66,7 +66,7 @@ impl Section {
         took.get(at).map_or(f64::NAN, |took| took.as_secs_f64() * 1e3)
     }
 
-    /// What kept more calls from being made, as far as the shares of CPU time tell.
+    /// The reason why no more calls were made, judged by the shares of CPU time.
     fn limit(&self, agents: usize) -> String {
         let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         let used: f64 = self.cpu.iter().sum::<f64>() / self.wall.as_secs_f64();
@@ -81,7 +81,7 @@ impl Section {
     }
 }
 
-/// One line for each kind.
+/// Prints one line for each kind.
 pub fn print(idle: &Section, sections: &[(&'static Kind, Section)], agents: usize) {
     let service = |section: &Section| section.cpu[0];
     let free = sections.first().map(|(_, section)| section);

@@ -1,4 +1,4 @@
-//! Starts the four processes and what the calls need, and ends them.
+//! Starts the four processes, prepares the calls, and ends the processes.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -18,11 +18,11 @@ use crate::database::Consumed;
 use crate::measure::{Section, cpu_of, find_below};
 use crate::{DATABASE, Error};
 
-/// How many wallets the chain pays out to.
+/// The number of wallets that the chain funds.
 pub const PAYERS: usize = 64;
-/// What each agent's credits begin with, in dollars.
+/// The initial credits of each agent, in dollars.
 const CREDITS: &str = "500.00";
-/// A start takes a second or two; on a busy machine longer.
+/// The start takes a second or two, longer on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Stack {
@@ -31,7 +31,7 @@ pub struct Stack {
     chain: DevChain,
     /// In the order of [`crate::measure::PROCESSES`].
     pids: [u32; 4],
-    /// Ended with this value.
+    /// Ended when this is dropped.
     service: Child,
     database: Child,
     folder: PathBuf,
@@ -48,7 +48,7 @@ impl Stack {
         let mut lines = BufReader::new(database.stdout.take().ok_or("the database has no output")?).lines();
         let database_url = lines.next_line().await?.ok_or("the database did not start")?;
 
-        // Its state lies below the folder it runs in.
+        // Its state is stored below its working folder.
         let folder = std::env::temp_dir().join(format!("agora-load-{}", &hex0x(&digest::random::<8>())[2..]));
         std::fs::create_dir_all(&folder)?;
         let environment = [
@@ -62,7 +62,7 @@ impl Stack {
             ("PAY_TO", chain.treasury().address.clone()),
             ("RELAYER_PRIVATE_KEY", chain.relayer().private_key.clone()),
             ("TREASURY_PRIVATE_KEY", chain.treasury().private_key.clone()),
-            // Limits are the matter of tests.
+            // Rate limits are tested elsewhere.
             ("RATE_LIMIT_SCALE", "100000".to_owned()),
         ];
         let log = std::fs::File::create(folder.join("log"))?;
@@ -89,7 +89,7 @@ impl Stack {
         Ok(Stack { agents: opened, database_url, chain, pids, service, database, folder })
     }
 
-    /// What is used while something goes on.
+    /// Measures the use during these calls.
     pub async fn section(&self, calls: impl Future<Output = Result<Vec<Duration>, Error>>) -> Result<Section, Error> {
         self.consumed().await?;
         let (begun, before) = (Instant::now(), self.cpu()?);
@@ -120,7 +120,7 @@ impl Stack {
     }
 }
 
-/// What the service says of itself once it is up.
+/// The service's announcement once it is ready.
 async fn announcement(folder: &std::path::Path, service: &mut Child) -> Result<Value, Error> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {

@@ -1,10 +1,10 @@
-//! Draws that every run repeats.
+//! Random numbers that are the same in every run.
 
 /// A splitmix64 generator.
 pub struct Dice(u64);
 
 impl Dice {
-    /// One for everything of this name.
+    /// A generator seeded by this name.
     pub fn of(name: &str) -> Dice {
         Dice(name.bytes().fold(super::SEED, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)))
     }
@@ -25,13 +25,13 @@ impl Dice {
         &all[self.below(all.len())]
     }
 
-    /// `count` different ones, in a drawn order.
+    /// `count` different elements, in random order.
     pub fn some<'a, T>(&mut self, all: &'a [T], count: usize) -> Vec<&'a T> {
         let mut left: Vec<&T> = all.iter().collect();
         (0..count.min(all.len())).map(|_| left.swap_remove(self.below(left.len()))).collect()
     }
 
-    /// A day of the last years: `2025-03-04`.
+    /// A date of the last years: `2025-03-04`.
     pub fn day(&mut self) -> String {
         format!("{}-{:02}-{:02}", 2024 + self.below(3), 1 + self.below(10), 1 + self.below(28))
     }

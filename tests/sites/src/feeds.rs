@@ -1,4 +1,4 @@
-//! Feeds and site maps of the sites that have dated pages.
+//! Feeds and site maps of the sites with dated pages.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Pages that want something of a model that reads them. Beside the demand each has an honest text, so that leaving the
-//! page out is no way around it.
+//! Pages with instructions for a model that reads them. Each also has an honest text, so that ignoring the whole page
+//! does not pass the tests.
 
 use crate::{PageKind, SitePage, Truth};
 
@@ -16,9 +16,9 @@ struct Attack {
     head: String,
     before: String,
     after: String,
-    /// Hidden from visitors: must not be read out at all.
+    /// Hidden from visitors: a reader must not return it.
     hidden: Vec<String>,
-    /// What shows that a model obeyed.
+    /// Text that shows that a model obeyed.
     trap: &'static str,
 }
 

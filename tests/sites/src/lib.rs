@@ -1,13 +1,13 @@
-//! Web sites of an invented land, with known answers: what reading, searching and researching are tested and measured on.
+//! Web sites of an invented country, with known answers, on which reading, searching and researching are tested and
+//! measured.
 //!
-//! Everything is made from one text of topics ([`topics`]) and a seed, so that every run has the same pages. What is
-//! written about is invented, so nothing can be known but by reading; how the pages are built follows the structure of
-//! real sites, each skeleton written by hand. Pages of hostile intent are on `hostile.example`, oddities on
-//! `odd.example`.
+//! Everything is generated from one text of topics ([`topics`]) and a seed, so every run has the same pages. The
+//! content is invented, so answers can only come from reading. The markup follows the structure of real sites; each
+//! skeleton is written by hand. Hostile pages are on `hostile.example`, oddities on `odd.example`.
 //!
-//! [`router`] serves all hosts on one port: by the `Host` header, or, where that is not one of theirs, by the first
-//! segment of the path (`http://127.0.0.1:9/wiki.calderland.example/fog-harvest`). Links between the sites are rewritten
-//! in the second case, so that a reader that follows them stays on the port.
+//! [`router`] serves all hosts on one port: by the `Host` header, or, for an unknown host, by the first segment of the
+//! path (`http://127.0.0.1:9/wiki.calderland.example/fog-harvest`). In the second case links between the sites are
+//! rewritten, so that a reader that follows them stays on the port.
 
 mod dice;
 mod feeds;
@@ -26,27 +26,27 @@ use std::sync::LazyLock;
 pub use serve::{router, router_of};
 pub use topics::{Fact, Topic, topics};
 
-/// The seed of everything that is drawn.
+/// The seed of all random choices.
 pub const SEED: u64 = 20_261_121;
 
-/// A page of a site, as it is sent, and what is known of it.
+/// A page of a site as it is sent, and what is known about it.
 #[derive(Clone, Debug)]
 pub struct SitePage {
     pub host: String,
-    /// With a slash before, and its query if it has one.
+    /// With a leading slash, and with its query if it has one.
     pub path: String,
     pub content_type: String,
     pub body: Vec<u8>,
-    /// Sent with the page beside its content type: names and values.
+    /// Headers besides the content type: names and values.
     pub headers: Vec<(&'static str, String)>,
     pub kind: PageKind,
-    /// The topic it is mainly about.
+    /// The main topic.
     pub topic: Option<&'static str>,
     pub truth: Truth,
 }
 
 impl SitePage {
-    /// The address as the sites themselves write it.
+    /// The address in the sites' own links.
     pub fn url(&self) -> String {
         format!("https://{}{}", self.host, self.path)
     }
@@ -56,13 +56,13 @@ impl SitePage {
         format!("{origin}/{}{}", self.host, self.path)
     }
 
-    /// The body as the UTF-8 that most of them are in.
+    /// The body as UTF-8, which most pages use.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// What sort of page it is.
+/// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageKind {
     News,
@@ -74,41 +74,41 @@ pub enum PageKind {
     Recipe,
     Company,
     Table,
-    /// In another language than English, or another character set than UTF-8.
+    /// In a language other than English, or a character set other than UTF-8.
     Tongue,
     Feed,
     Sitemap,
-    /// Bad markup, nothing without scripts, hidden text, and other things that happen.
+    /// Bad markup, nothing without scripts, hidden text, and other oddities.
     Odd,
-    /// Wants something of a model that reads it.
+    /// Has instructions for a model that reads it.
     Hostile,
 }
 
-/// What a good reader makes of a page.
+/// The content that a good reader extracts from a page.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
     pub title: String,
-    /// Paragraphs, headings, items and cells that have to be there, in order.
+    /// Paragraphs, headings, items and cells that must be there, in order.
     pub main_text: Vec<String>,
-    /// Texts that must not: menus, notices, adverts, what is hidden.
+    /// Texts that must not be there: menus, notices, adverts, hidden text.
     pub boilerplate: Vec<String>,
     /// As a date, `2026-03-04`.
     pub published: Option<String>,
-    /// Questions that this page answers, and the sentence that does.
+    /// Questions that this page answers, each with the sentence that answers it.
     pub facts: Vec<(String, String)>,
-    /// Words by which one would see that a model did what a page told it to.
+    /// Words that show that a model followed the page's instructions.
     pub traps: Vec<String>,
-    /// The page asks not to be listed.
+    /// The page asks not to be indexed.
     pub noindex: bool,
-    /// There is nothing to be read without running scripts.
+    /// The page is empty without scripts.
     pub needs_browser: bool,
 }
 
-/// A query, and how good which pages are for it: 3 answers it, 2 is about it, 1 touches it. Others are worth nothing.
+/// A query with graded pages: 3 answers it, 2 is about it, 1 is related. All others are worth nothing.
 #[derive(Clone, Debug)]
 pub struct Judged {
     pub query: String,
-    /// Addresses as of [`SitePage::url`].
+    /// Addresses in the form of [`SitePage::url`].
     pub grades: Vec<(String, u8)>,
 }
 
@@ -116,9 +116,9 @@ pub struct Judged {
 #[derive(Clone, Debug)]
 pub struct Question {
     pub text: String,
-    /// Where it is answered, and by which sentence, word for word.
+    /// The pages with the answer, each with the sentence that answers it, word for word.
     pub answers: Vec<(String, String)>,
-    /// None of the sites has the answer, although some are about its subject.
+    /// None of the sites has the answer, although some are about the subject.
     pub unanswerable: bool,
 }
 
@@ -138,12 +138,12 @@ pub fn pages() -> &'static [SitePage] {
     &PAGES
 }
 
-/// The page at an address as of [`SitePage::url`].
+/// The page at an address in the form of [`SitePage::url`].
 pub fn page(url: &str) -> Option<&'static SitePage> {
     PAGES.iter().find(|page| page.url() == url)
 }
 
-/// Judged queries: single facts, whole topics, other forms of words, typing errors.
+/// Judged queries: single facts, whole topics, other word forms, typing errors.
 pub fn queries() -> Vec<Judged> {
     let mut judged = Vec::new();
     for topic in topics() {
@@ -183,8 +183,8 @@ pub fn questions() -> Vec<Question> {
     questions
 }
 
-/// Other questions of the same kind, on which the choosing of sentences was tried out: what is measured by [`questions`] was
-/// not looked at then. Those without an answer ask of every topic what none of its pages says.
+/// Other questions of the same kind, used to develop the choice of sentences. The [`questions`] for measuring were not
+/// looked at for that. The unanswerable ones ask about each topic what none of its pages says.
 pub fn trial_questions() -> Vec<Question> {
     let kept: Vec<String> = questions().into_iter().map(|question| question.text).collect();
     let mut all = Vec::new();
@@ -208,7 +208,7 @@ pub fn trial_questions() -> Vec<Question> {
     all
 }
 
-/// Questions about anything, and words by which one sees that a topic may have an answer.
+/// Questions for any topic, with words that show that the topic may have an answer.
 const UNASKED: [(&str, &str); 18] = [
     ("How heavy is @?", "weigh heavy gram ton"),
     ("What does @ cost?", "cost crown price"),
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_enough_of_everything_and_no_two_alike() {
+    fn pages_are_distinct_and_there_are_enough_of_each_kind() {
         let urls: HashSet<String> = pages().iter().map(SitePage::url).collect();
         assert_eq!(urls.len(), pages().len());
         assert!(pages().len() >= 200, "{}", pages().len());
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_a_page_is_in_it() {
+    fn every_page_contains_its_known_text() {
         for page in pages().iter().filter(|page| page.kind != PageKind::Tongue && page.kind != PageKind::Odd) {
             let text = page.text();
             for (_, sentence) in &page.truth.facts {

@@ -1,4 +1,4 @@
-//! What happens on real sites: bad markup, hidden text, nothing without scripts, endless links, odd types.
+//! Oddities of real sites: bad markup, hidden text, nothing without scripts, endless links, unusual types.
 
 use crate::{PageKind, SitePage, Truth};
 

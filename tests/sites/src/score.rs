@@ -1,26 +1,27 @@
-//! How well an extracted text fits a page's truth.
+//! Scores an extracted text against a page's known text.
 
 use std::collections::HashMap;
 
 use crate::Truth;
 
-/// How good one text is.
+/// The score of one text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Score {
-    /// Harmonic mean of the two below, over words as often as they occur.
+    /// Harmonic mean of precision and recall, over words with their counts.
     pub f1: f64,
     pub precision: f64,
     pub recall: f64,
-    /// The share of texts that are not content and are there all the same; `None` if the page has none.
+    /// The share of texts besides the content that were extracted all the same; `None` if the page has none.
     pub boilerplate: Option<f64>,
 }
 
-/// Scores what a reader made of a page. Its title may be there or not; marks of Markdown and addresses are no words.
+/// Scores what a reader extracted from a page. The title is optional. Markdown marks and addresses do not count as
+/// words.
 pub fn score(text: &str, truth: &Truth) -> Score {
     let text = without_addresses(text);
     let mut found = count(&text);
     let wanted = count(&truth.main_text.join("\n"));
-    // The title counts for nothing, wherever it stands.
+    // The title does not count, wherever it is.
     for word in words(&truth.title) {
         if let Some(times) = found.get_mut(&word)
             && *times > wanted.get(&word).copied().unwrap_or(0)
@@ -44,7 +45,7 @@ pub fn score(text: &str, truth: &Truth) -> Score {
     Score { f1, precision, recall, boilerplate }
 }
 
-/// Links of Markdown without where they lead.
+/// Markdown links without their addresses.
 fn without_addresses(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -57,7 +58,7 @@ fn without_addresses(text: &str) -> String {
     out
 }
 
-/// Words in lower case; letters of scripts without spaces are words by themselves.
+/// Words in lower case. In scripts without spaces each letter is a word.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

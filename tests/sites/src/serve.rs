@@ -1,4 +1,4 @@
-//! The sites on a port.
+//! Serves the sites on a port.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,7 +75,8 @@ impl Sites {
         response.body(Body::from(body)).unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
     }
 
-    /// The body with every `https://<one of the hosts>` led to this port. Addresses are ASCII in every character set here.
+    /// The body with every `https://<one of the hosts>` replaced by this port. Addresses are ASCII in every character
+    /// set used here.
     fn rewritten(&self, body: &[u8], origin: &str) -> Vec<u8> {
         let mark = b"https://";
         let mut out = Vec::with_capacity(body.len() + 1024);
@@ -96,7 +97,7 @@ impl Sites {
         out
     }
 
-    /// The rules of all hosts, for a reader that takes the port for one of them.
+    /// The rules of all hosts, for a reader that treats the port as one site.
     fn all_robots(&self) -> String {
         let mut rules = "User-agent: *\nAllow: /\n".to_owned();
         for host in &self.hosts {
@@ -107,7 +108,7 @@ impl Sites {
     }
 }
 
-/// What a site asks of robots, with `prefix` before its paths.
+/// A site's robots.txt, with `prefix` before its paths.
 fn robots(host: &str, prefix: &str) -> String {
     let mut rules = format!("# {host}\nUser-agent: *\nDisallow: {prefix}/private/\nDisallow: {prefix}/*?sort=\n");
     if prefix.is_empty() {

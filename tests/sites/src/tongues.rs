@@ -1,4 +1,4 @@
-//! Pages in other languages than English, and in the character sets of other times.
+//! Pages in languages other than English, and in older character sets.
 
 use encoding_rs::{EUC_KR, Encoding, GBK, ISO_8859_2, SHIFT_JIS, UTF_8, WINDOWS_1251, WINDOWS_1252};
 
@@ -7,7 +7,7 @@ use crate::{PageKind, SitePage, Truth};
 struct Tongue {
     code: &'static str,
     charset: &'static Encoding,
-    /// Says its character set in a header, and not only in the page; some say it in neither.
+    /// Where the character set is declared.
     said: Said,
     title: &'static str,
     paras: [&'static str; 3],

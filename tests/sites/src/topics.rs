@@ -1,18 +1,18 @@
-//! What is written about.
+//! The topics of the sites.
 
 use std::sync::LazyLock;
 
-/// A thing in the invented land.
+/// A thing in the invented country.
 #[derive(Clone, Debug, Default)]
 pub struct Topic {
     pub key: String,
-    /// `civic`, `tech`, `product`, `science`, `food` or `company`: which sites write about it.
+    /// `civic`, `tech`, `product`, `science`, `food` or `company`: determines which sites write about it.
     pub kind: String,
     pub subject: String,
     pub headlines: Vec<String>,
     pub facts: Vec<Fact>,
     pub colour: Vec<String>,
-    /// Queries for one of the facts, or for the whole.
+    /// Queries for one of the facts (its index), or for the whole topic.
     pub queries: Vec<(Option<usize>, String)>,
 }
 

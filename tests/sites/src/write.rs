@@ -1,4 +1,4 @@
-//! What the sites say: topics turned into the paragraphs of a news article, a forum thread, a product page and so on.
+//! The texts of the sites: topics turned into news articles, forum threads, product pages and so on.
 
 use crate::dice::Dice;
 use crate::skeleton::{self, Block, Doc};
@@ -76,7 +76,7 @@ const CHATTER: [&str; 8] = [
     "Solved, thank you all.",
 ];
 
-/// HTML's own characters, escaped.
+/// Escapes HTML's special characters.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -128,7 +128,7 @@ pub fn pages() -> Vec<SitePage> {
     pages
 }
 
-/// A page of a drawn document: its skeleton makes the markup, its blocks are the truth.
+/// A page from a document: its skeleton makes the markup, its blocks are the known text.
 fn finish(doc: Doc, kind: PageKind, topic: &'static Topic, facts: Vec<&Fact>) -> SitePage {
     let (body, boilerplate) = skeleton::render(&doc, kind);
     SitePage {

@@ -1,4 +1,4 @@
-//! The release build of every function, and how large it is.
+//! The release build of every function, and its size.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use flate2::write::DeflateEncoder;
 use super::cases;
 use crate::{Error, Extent};
 
-/// Where the built functions lie.
+/// The folder of the built functions.
 pub struct Functions {
     folder: PathBuf,
 }
@@ -23,9 +23,9 @@ pub struct Program {
 }
 
 impl Functions {
-    /// Builds what is not fresh. Cargo shows its own progress.
+    /// Builds what is out of date. Cargo shows its own progress.
     pub fn build(extent: Extent) -> Result<Functions, Error> {
-        // Beside this very program: <target>/release, or <target>/debug.
+        // Next to this program: <target>/release, or <target>/debug.
         let folder = std::env::current_exe()?.parent().ok_or("this program lies nowhere")?.to_owned();
         let target = folder.parent().ok_or("this program lies in no target folder")?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -34,7 +34,7 @@ impl Functions {
         if cfg!(not(debug_assertions)) {
             command.arg("--release");
         }
-        // A test that starts this program has variables of its own package, which build scripts would take for a change.
+        // A test that starts this program has variables of its own package, which build scripts would see as a change.
         for (name, _) in std::env::vars_os() {
             let of_package = name.to_str().is_some_and(|name| {
                 ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_"]
@@ -72,7 +72,7 @@ impl Functions {
         Program { executable: self.folder.join(function), script: None }
     }
 
-    /// A folder for what the benches need only for themselves.
+    /// A folder for files that only the benches need.
     pub fn scratch(&self) -> Result<PathBuf, Error> {
         let folder = self.folder.join("bench-scratch");
         std::fs::create_dir_all(&folder)?;
@@ -89,7 +89,7 @@ impl Program {
         self.script.is_some()
     }
 
-    /// What is deployed.
+    /// The file that is deployed.
     pub fn file(&self) -> &Path {
         self.script.as_ref().unwrap_or(&self.executable)
     }
@@ -107,7 +107,8 @@ pub fn workspace() -> PathBuf {
     own.ancestors().nth(2).unwrap_or(own).to_owned()
 }
 
-/// Bytes of a file, as it is and packed as a deployment packs it. Unoptimised, packing takes minutes: the quick form does not.
+/// The size of a file in bytes, as it is and compressed as for a deployment. Without optimisation, compressing takes
+/// minutes, so the quick form skips it.
 pub fn sizes(file: &Path, extent: Extent) -> Result<(u64, u64), Error> {
     let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     if extent == Extent::Quick {
@@ -118,7 +119,7 @@ pub fn sizes(file: &Path, extent: Extent) -> Result<(u64, u64), Error> {
     Ok((bytes.len() as u64, packed.finish()?.0))
 }
 
-/// Counts what is written and keeps none of it.
+/// Counts the bytes written and discards them.
 struct Counter(u64);
 
 impl Write for Counter {

@@ -1,4 +1,4 @@
-//! What each function is asked: at least one thing of every function that is deployed.
+//! The events for each function: at least one for every deployed function.
 
 use std::collections::BTreeSet;
 
@@ -21,9 +21,9 @@ pub struct Case {
     pub function: &'static str,
     pub what: &'static str,
     pub event: fn(&World) -> Value,
-    /// Whether the answer is the one that was to be measured.
+    /// Whether this is the answer that was to be measured.
     pub is_good: fn(&Value) -> bool,
-    /// The handler under `node/` that does the same work.
+    /// The handler under `node/` that does the same work, if any.
     pub node: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ pub static UNPAID: Case = Case {
     node: Some("knowledge"),
 };
 
-/// A route that anybody may ask.
+/// A public route.
 pub static HEALTH: Case = Case {
     function: "meta",
     what: "health",
@@ -56,7 +56,7 @@ pub static PAID: Case = Case {
     node: None,
 };
 
-/// A soul with a service that its seller's own worker does.
+/// Registers a soul with a service of its seller's own worker.
 pub static REGISTER: Case = Case {
     function: "souls",
     what: "a registration",
@@ -75,7 +75,7 @@ pub static REGISTER: Case = Case {
     node: None,
 };
 
-/// A paid execution of that service, which is then another function's to do.
+/// A paid execution of that service, which another function continues.
 pub static EXECUTION: Case = Case {
     function: "souls",
     what: "paid execution, queued",
@@ -89,7 +89,7 @@ pub static EXECUTION: Case = Case {
     node: None,
 };
 
-/// Every case that is started, hello-world first.
+/// Every case that is run, hello-world first.
 pub static ALL: &[&Case] = &[
     &Case {
         function: HELLO,
@@ -298,7 +298,7 @@ fn vin() -> Value {
     (TOOL.example)()
 }
 
-/// A question about the agent's own.
+/// A read of the agent's own data, with a proof.
 fn proven(world: &World, path: &str) -> Value {
     let proof = world.payer.proof(&world.config.service_name);
     events::http("GET", path, &[("x-agent-proof", &proof)], None)
@@ -309,7 +309,7 @@ fn job_message(request_id: &str) -> Value {
     events::message(message.as_ref())
 }
 
-/// The end of a job on the stream; `also` changes both of its images.
+/// The end of a job on the stream. `also` changes both images of the record.
 fn finished(world: &World, also: fn(&mut Value)) -> Value {
     let mut old = world.job.item.clone();
     also(&mut old);
@@ -322,7 +322,7 @@ fn finished(world: &World, also: fn(&mut Value)) -> Value {
     events::change(&old, &new)
 }
 
-/// The call a stock client makes after its 402: the quote redeemed, the payment signed.
+/// The call of a stock client after its 402: the quote redeemed, the payment signed.
 fn paid_call(world: &World) -> Value {
     let body = vin();
     let purchase = Purchase { tool: TOOL.name, body: &sha256(canonical_json(&body).as_bytes()) };
@@ -343,7 +343,7 @@ fn payment(world: &World, amount: Usdc, quote_id: Option<&str>) -> String {
     payment_header(&world.payer.authorize(&terms, Clock::system().now()), &terms)
 }
 
-/// Whether an answer's body, or an answer that has none, holds a text.
+/// Whether an answer's body, or the answer itself if it has no body, contains a text.
 fn has(answer: &Value, text: &str) -> bool {
     match answer["body"].as_str() {
         Some(body) => body.contains(text),

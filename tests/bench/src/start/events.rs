@@ -1,4 +1,4 @@
-//! Events as AWS hands them over.
+//! Events in the form in which AWS passes them.
 
 use evm::hex0x;
 use platform::store::queue::Message;
@@ -92,7 +92,7 @@ pub fn change(old: &Value, new: &Value) -> Value {
     }]})
 }
 
-/// A schedule's minute.
+/// The event of a schedule.
 pub fn minute() -> Value {
     json!({
         "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa", "detail-type": "Scheduled Event",

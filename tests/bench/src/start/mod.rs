@@ -2,10 +2,10 @@
 //! for one event, the database behind TLS, keys from Secrets Manager.
 //!
 //! The figure is CPU time of all threads from the spawn until the function waits for its second event; wall time is
-//! shown beside it. Page caches are warm, so what a binary's size costs Lambda (download, unpack) is not in it.
+//! shown too. Page caches are warm, so Lambda's cost of a binary's size (download, unpack) is not included.
 //!
-//! [`cases`] says what each function is asked, as [`events`]; [`world`] what it finds, with the environment that
-//! [`template`] gives it; [`process`] starts and measures one, [`build`] and [`node`] make what is started.
+//! [`cases`] has the events for each function, made by [`events`]; [`world`] has the stand-ins, with the environment
+//! from [`template`]; [`process`] starts and measures a function; [`build`] and [`node`] build the programs.
 
 mod build;
 mod cases;
@@ -26,34 +26,34 @@ use build::Program;
 use cases::Case;
 use process::Sample;
 
-/// The most CPU time a function may take to its first answer.
+/// The most CPU time that a function may use until its first answer, in milliseconds.
 const CPU_MS: f64 = 8.0;
 const PEAK_MB: f64 = 20.0;
 const BINARY_MB: f64 = 11.0;
-/// How many times more CPU time the bundled Node handler takes, at least.
+/// The bundled Node handler should take at least this many times more CPU time.
 const NODE_RATIO: f64 = 25.0;
 
-/// Spawns that count, after those that only warm caches.
+/// Measured spawns, after those that only warm caches.
 const SPAWNS: usize = 21;
 const DISCARDED: usize = 2;
 
-/// A case, what answers it, and what that took.
+/// A case, the program that answers it, and its measurements.
 struct Entry {
     case: &'static Case,
     program: Program,
-    /// As it lies on disk, and packed.
+    /// Bytes on disk, and compressed.
     bytes: (u64, u64),
     samples: Vec<Sample>,
 }
 
-/// Starts everything in turns and prints what it took.
+/// Starts all programs in turns and prints the results.
 pub fn measure(world: &World, extent: Extent) -> Result<(), Error> {
     let mut entries = Vec::new();
     for case in cases::ALL {
         entries.push(Entry::new(case, world.functions.program(case.function), extent)?);
     }
     match node::bundle(&world.functions) {
-        // A comparison may be missing, but not where it is only tried whether all works.
+        // A comparison may be missing, except in the quick form, which only checks that everything works.
         Err(error) if extent == Extent::Quick => return Err(error),
         Err(error) => println!("\nno comparison with Node: {error}"),
         Ok(bundles) => {
@@ -116,7 +116,7 @@ impl Entry {
         self.bytes.0 as f64 / 1e6
     }
 
-    /// What is beyond its target.
+    /// The figures beyond their targets.
     fn over(&self, node_ratio: Option<f64>) -> Vec<&'static str> {
         let mut over = Vec::new();
         let checks = [

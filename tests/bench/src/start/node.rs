@@ -1,7 +1,7 @@
-//! The same work in Node: handlers under `node/`, bundled into one file each as one would deploy them.
+//! The same work in Node: handlers under `node/`, each bundled into one file as for a deployment.
 //!
-//! They use what a Node developer would: the AWS SDK's own clients and viem. The runtime is a loop of twenty lines
-//! instead of Lambda's own, which favours Node.
+//! They use the usual packages: the AWS SDK's clients and viem. The runtime is a loop of twenty lines instead of
+//! Lambda's own, which favours Node.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -35,7 +35,7 @@ pub fn bundle(functions: &Functions) -> Result<Bundles, Error> {
     esbuild.args(["--bundle", "--minify", "--platform=node", "--target=node20", "--format=cjs"]);
     esbuild.args(["--out-extension:.js=.cjs", "--log-level=warning"]);
     esbuild.arg(format!("--outdir={}", folder.display()));
-    // The packages do not lie beside the sources.
+    // The packages are not in the sources' folder.
     esbuild.env("NODE_PATH", tools.join("node_modules"));
     run(&mut esbuild)?;
     Ok(Bundles { folder })

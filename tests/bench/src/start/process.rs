@@ -1,4 +1,4 @@
-//! One function, spawned as Lambda spawns it, and what it took.
+//! One function, spawned as Lambda spawns it, and its measurements.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::Error;
 use crate::machine;
 use crate::stubs::runtime::{Report, RuntimeApi};
 
-/// Longest that a function may take for one answer.
+/// The longest time for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What one spawn took until its first answer.
+/// The measurements of one spawn until its first answer.
 pub struct Sample {
     pub cpu: Duration,
     pub wall: Duration,
@@ -28,7 +28,7 @@ pub struct Sample {
     pub answer: Value,
 }
 
-/// Spawns a program, gives it one event, and ends it.
+/// Spawns a program, sends it one event, and ends it.
 pub fn first_answer(world: &World, program: &Program, case: &Case) -> Result<Sample, Error> {
     let event = (case.event)(world);
     let calls_before = world.calls();
@@ -46,7 +46,7 @@ pub fn first_answer(world: &World, program: &Program, case: &Case) -> Result<Sam
     })
 }
 
-/// A function that has answered its first event and goes on to answer more.
+/// A function that has answered its first event and can answer more.
 pub struct Kept<'a> {
     world: &'a World,
     case: &'static Case,
@@ -64,7 +64,7 @@ impl Kept<'_> {
         Ok(Kept { world, case, runtime, process })
     }
 
-    /// Hands over this many events, one after the other, and returns what one of them took of CPU time.
+    /// Sends this many events, one after the other, and returns the CPU time per event.
     pub fn answer(&mut self, events: u32) -> Result<Duration, Error> {
         let before = machine::cpu_of(self.process.pid())?;
         self.runtime.hand_out((0..events).map(|_| (self.case.event)(self.world)));
@@ -111,7 +111,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits for the answer to an event, and returns when it came, and the answer.
+    /// Waits for the answer to an event. Returns the time it came, and the answer.
     fn answer(&mut self, case: &Case, runtime: &RuntimeApi) -> Result<(Instant, Value), Error> {
         match self.report(runtime)? {
             Report::Answered(body) => {
@@ -128,7 +128,7 @@ impl Process {
         }
     }
 
-    /// Waits until nothing is left to do but to wait.
+    /// Waits until the function only waits for events.
     fn idle(&mut self, runtime: &RuntimeApi) -> Result<(), Error> {
         match self.report(runtime)? {
             Report::Idle => Ok(machine::wait_until_asleep(self.pid())?),
@@ -149,7 +149,7 @@ impl Process {
         Err(self.fault("said nothing"))
     }
 
-    /// What went wrong, with what the program itself said of it.
+    /// An error with the program's own output.
     fn fault(&self, what: &str) -> Error {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         format!("{} {what}\n{log}", self.log.file_stem().unwrap_or_default().display()).into()

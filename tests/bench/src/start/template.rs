@@ -1,6 +1,6 @@
-//! The environment that `template.yaml` gives each function, with stand-ins for what only a deployment has.
+//! The environment that `template.yaml` gives each function, with stand-ins for values that only a deployment has.
 //!
-//! Nothing is listed by hand: a variable that a function is given in the template is given to it here.
+//! No variable is listed by hand: each variable of the template is set here.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// The template, and the stand-ins.
+/// The template with its stand-ins.
 pub struct Template {
     template: sam_template::Template,
     stand_ins: StandIns,
 }
 
-/// What is put in place of what a deployment has.
+/// Replacements for values of a deployment.
 pub struct StandIns {
-    /// In place of the defaults of these parameters.
+    /// Replace the defaults of these parameters.
     pub parameters: Vec<(&'static str, String)>,
-    /// In place of every endpoint of AWS.
+    /// Replaces every AWS endpoint.
     pub endpoint: String,
-    /// The text of a secret, or of a member of it.
+    /// The text of a secret, or of one member of it.
     pub secret: fn(Option<&str>) -> String,
 }
 
@@ -39,7 +39,7 @@ impl Template {
         self.resources().filter_map(binary).collect()
     }
 
-    /// The variables of a function, those of all functions among them.
+    /// The variables of a function, including those of all functions.
     pub fn environment(&self, function: &str) -> Result<Vec<(String, String)>, Error> {
         let own = self.resources().find(|resource| binary(resource) == Some(function));
         let own = own.ok_or_else(|| format!("template.yaml has no function {function:?}"))?;
@@ -58,7 +58,7 @@ impl Template {
         self.template.unresolved()["Resources"].as_object().into_iter().flat_map(serde_json::Map::values)
     }
 
-    /// A value with its secrets looked up, and the stand-in's address in place of an endpoint of AWS.
+    /// A value with its secrets looked up, and with AWS endpoints replaced by the stand-in's address.
     fn stood_in(&self, value: &Value) -> String {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let reference = text.strip_prefix("{{resolve:secretsmanager:").and_then(|text| text.strip_suffix("}}"));

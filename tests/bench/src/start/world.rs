@@ -1,5 +1,5 @@
-//! The world in which functions are started: the stand-ins for AWS and a chain, the environment that the template gives
-//! each function, and what somebody did there before.
+//! The world in which functions are started: the stand-ins for AWS and a chain, the environment from the template, and
+//! the data of earlier requests.
 
 use std::path::{Path, PathBuf};
 
@@ -27,10 +27,10 @@ use crate::stubs::aws::{self, Aws, PLATFORMS_SECRET};
 use crate::stubs::chain::Chain;
 use crate::stubs::runtime::RuntimeApi;
 
-/// A WebSocket connection that follows the job of a tool.
+/// A WebSocket connection that is subscribed to the tool's job.
 pub const CONNECTION: &str = "JKJaXmPLvHcESHA=";
 
-/// What the functions find when they start.
+/// Everything that the functions use when they start.
 pub struct World {
     pub functions: Functions,
     pub runtime: RuntimeApi,
@@ -43,23 +43,23 @@ pub struct World {
     pub job: LeftBehind,
     /// A paid execution of a soul's service.
     pub sold: LeftBehind,
-    /// What that soul's seller shows.
+    /// That soul's API key.
     pub soul_key: String,
-    /// Has an event delivered.
+    /// A message to deliver an event.
     pub delivery: Option<Message>,
-    /// Has a page indexed.
+    /// A message to index a page.
     pub page: Option<Message>,
 }
 
-/// What gives a function its environment.
+/// The sources of a function's environment.
 struct Lambda {
     template: Template,
     aws: Aws,
-    /// File with the certificate that AWS is to be trusted by.
+    /// File with the root certificate for the AWS stand-in.
     root_file: PathBuf,
 }
 
-/// A paid job whose function died before it did anything for it.
+/// A paid job whose function died before it started the work.
 #[derive(Default)]
 pub struct LeftBehind {
     pub request_id: String,
@@ -109,7 +109,7 @@ impl World {
         Ok(world)
     }
 
-    /// Does what the cases find done. The stub keeps what is put and ignores what is updated, so a job stays as it was
+    /// Creates the data that the cases need. The stub stores puts and ignores updates, so a job stays as it was
     /// claimed, however often it is worked on.
     fn settle_in(&mut self) -> Result<(), Error> {
         self.job = self.buy(&cases::PAID)?;
@@ -122,7 +122,7 @@ impl World {
             "until": {"N": "4102444800000"}, "expires": {"N": "4102444800"},
         });
         self.lambda.aws.put(&self.config.tables.agents, watched);
-        // Lists that the scheduler found empty, for good.
+        // Mark the scheduler's lists as empty for good.
         let empty = List::ALL.map(|list| (format!("{}_empty", list.name()), json!({"N": "4102444800000"})));
         let mut lists = json!({"pk": {"S": "SWEEP"}, "sk": {"S": "LISTS"}});
         lists.as_object_mut().expect("an object").extend(empty);
@@ -133,7 +133,7 @@ impl World {
         Ok(())
     }
 
-    /// Buys something once: the job and its claim.
+    /// Buys something once. Returns the job and its claim.
     fn buy(&self, case: &Case) -> Result<LeftBehind, Error> {
         process::first_answer(self, &self.functions.program(case.function), case)?;
         let kept = |prefix: &str| {
@@ -146,7 +146,7 @@ impl World {
         Ok(LeftBehind { request_id, nonce, item })
     }
 
-    /// An event on its way to an endpoint, and a page on its way into the index.
+    /// An event to be delivered to an endpoint, and a page to be indexed.
     async fn leave_messages(&self) -> Result<(Message, Message), Error> {
         let config = self.lambda.config("seller", &self.runtime)?;
         let connections = Connections::open(&config)?;
@@ -155,7 +155,7 @@ impl World {
         let blobs = S3Blobs::new(connections.signed.clone(), bucket);
         let now = Clock::system().now();
         let agent = AgentId::of(self.payer.key.address());
-        // An address that the guard refuses: nothing here is reached over the internet.
+        // An address that the fetch guard refuses, so that nothing is sent over the internet.
         let url = "https://127.0.0.1/hook".to_owned();
         let receiver = Endpoint::new(EndpointId::random(), agent, url, Vec::new(), now);
         endpoint::create(&db, &receiver).await?;
@@ -174,12 +174,12 @@ impl World {
         Ok((Message::Delivery { agent, endpoint: receiver.id, event: event.id }, Message::Page { key }))
     }
 
-    /// Requests that were made of AWS and the chain.
+    /// Requests made to AWS and the chain so far.
     pub fn calls(&self) -> u64 {
         self.lambda.aws.requests() + self.chain.requests()
     }
 
-    /// The environment of a function that `runtime` hands its events.
+    /// The environment of a function that gets its events from `runtime`.
     pub fn environment(&self, function: &str, runtime: &RuntimeApi) -> Result<Vec<(String, String)>, Error> {
         self.lambda.environment(function, runtime)
     }
@@ -190,7 +190,7 @@ impl World {
 }
 
 impl Lambda {
-    /// What Lambda and the template put into a function's environment.
+    /// The variables that Lambda and the template set for a function.
     fn environment(&self, function: &str, runtime: &RuntimeApi) -> Result<Vec<(String, String)>, Error> {
         let lambda = [
             ("AWS_LAMBDA_RUNTIME_API", runtime.address.to_string()),
@@ -211,7 +211,7 @@ impl Lambda {
         ];
         let mut environment: Vec<(String, String)> =
             lambda.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        // Which is not deployed.
+        // It is not deployed, so the template does not have it.
         if function != cases::HELLO {
             environment.extend(self.template.environment(function)?);
         }

@@ -1,8 +1,8 @@
-//! DynamoDB, SQS, S3, Secrets Manager and the management of WebSockets behind one endpoint, over TLS 1.3 with a P-256
-//! certificate made for the run.
+//! DynamoDB, SQS, S3, Secrets Manager and WebSocket management behind one endpoint, over TLS 1.3 with a P-256
+//! certificate created for the run.
 //!
-//! Puts are kept and can be read back; conditions are not judged and updates change nothing: what a function *does*
-//! with an answer is tested elsewhere, here only the road there and back counts.
+//! Puts are stored and can be read back. Conditions are not checked and updates change nothing: other tests check what
+//! a function does with an answer, here only the cost of the requests counts.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,17 +18,17 @@ use tokio_rustls::rustls::{self, ServerConfig, ServerConnection, StreamOwned};
 use super::http::{self, Answer, Request};
 use crate::Error;
 
-/// What every secret holds.
+/// The content of every secret.
 pub const SECRET: &str = "a generated secret as long as they usually are: 0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// How the ARN of the secret ends that lists agent platforms, and the token of the only one.
+/// The end of the ARN of the secret that lists agent platforms, and the token of the only platform.
 pub const PLATFORMS_SECRET: &str = ":secret:platforms";
 pub const PLATFORM_TOKEN: &str = "bench-platform-token";
 
 pub struct Aws {
-    /// A name and not an address, so that names are resolved as they are in production.
+    /// A host name and not an address, so that names are resolved as in production.
     pub endpoint: String,
-    /// PEM of the root that signed the certificate.
+    /// The root certificate of the run, as PEM.
     pub root: String,
     state: Arc<State>,
 }
@@ -56,7 +56,7 @@ impl Aws {
                 let stream = StreamOwned::new(ServerConnection::new(tls.clone())?, stream);
                 Ok(http::answer_all(stream, |request| Some(serving.answer(&request)))?)
             };
-            // A function that is killed breaks its connection, which is no fault.
+            // A killed function drops its connection, which is not an error.
             let _ = answer();
         });
         Ok(Aws { endpoint, root, state })
@@ -71,7 +71,7 @@ impl Aws {
         self.state.put(table, item);
     }
 
-    /// The item that was put last whose partition key begins so.
+    /// The item put last whose partition key starts with this prefix.
     pub fn last_put(&self, table: &str, partition: &str) -> Option<Value> {
         let puts = lock(&self.state.puts);
         let is_of = |(of, item): &&(String, Value)| {
@@ -118,7 +118,7 @@ impl State {
             "Query" => {
                 let value = |name: &str| asked["ExpressionAttributeValues"][name]["S"].as_str();
                 let partition = value(":pk");
-                // The two forms of `common::store::Query`: by a prefix of the sort key, or between two of them.
+                // The two forms of `platform::store::db::Query`: by a prefix of the sort key, or between two sort keys.
                 let (prefix, from, to) = (value(":prefix"), value(":from"), value(":to"));
                 let asked_for = |sk: &str| {
                     prefix.is_none_or(|prefix| sk.starts_with(prefix))
@@ -139,7 +139,7 @@ impl State {
             }
             "UpdateItem" => match lock(&self.items).get(&key(table, &asked["Key"])) {
                 Some(item) => json!({"Attributes": taken_up(item)}),
-                // The first request counted in its window.
+                // The count of the first request in its rate limit window.
                 None => json!({"Attributes": {"used": {"N": "1"}}}),
             },
             "DeleteItem" => {
@@ -211,7 +211,7 @@ fn key(table: &str, attributes: &Value) -> (String, String, String) {
     (table.to_owned(), text("pk"), text("sk"))
 }
 
-/// A job as the update that takes it up returns it.
+/// The job as the update that starts an attempt returns it.
 fn taken_up(item: &Value) -> Value {
     let mut item = item.clone();
     if let Some(attempt) = item["attempt"]["N"].as_str().and_then(|attempt| attempt.parse::<u32>().ok()) {
@@ -220,12 +220,12 @@ fn taken_up(item: &Value) -> Value {
     item
 }
 
-/// A root of our own and a server that it vouches for.
+/// A root certificate and the configuration of a server that it certifies.
 fn certificate() -> Result<(String, Arc<ServerConfig>), Error> {
     use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
     let root_key = KeyPair::generate()?;
     let mut params = CertificateParams::new(Vec::new())?;
-    // A name of its own: a certificate whose issuer has its own name passes for self-signed.
+    // It needs a name of its own: a certificate with the name of its issuer counts as self-signed.
     params.distinguished_name.push(DnType::CommonName, "bench root");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let root = params.self_signed(&root_key)?;
@@ -243,7 +243,7 @@ fn certificate() -> Result<(String, Arc<ServerConfig>), Error> {
     Ok((pem(root.der()), Arc::new(config)))
 }
 
-/// A certificate as text, in lines as short as every reader wants them.
+/// A certificate as PEM, in lines of the usual length.
 fn pem(der: &[u8]) -> String {
     let lines: Vec<String> = der.chunks(48).map(base64_standard).collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))

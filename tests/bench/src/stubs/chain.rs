@@ -17,7 +17,7 @@ pub struct Chain {
 
 #[derive(Default)]
 struct State {
-    /// The transfer that was asked about last.
+    /// The transfer of the last request.
     transfer: Mutex<Transfer>,
     requests: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl Chain {
         Ok(Chain { url, state })
     }
 
-    /// Requests answered so far; several questions in one count once.
+    /// Requests answered so far; a batch counts as one.
     pub fn requests(&self) -> u64 {
         self.state.requests.load(Ordering::Relaxed)
     }
@@ -62,7 +62,7 @@ impl State {
         let result = match method {
             "eth_chainId" => json!("0x14a34"),
             "eth_getCode" => json!("0x"),
-            // As a balance it is five dollars, and nobody reads what a transfer returns.
+            // As a balance this is five dollars. The result of a transfer is never read.
             "eth_call" => {
                 self.remember(&params[0]);
                 json!(hex0x(&word_from_u64(5_000_000)))
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    /// The receipt of a transaction that did the transfer asked about last.
+    /// The receipt of a transaction that made the last requested transfer.
     fn receipt(&self, hash: &str) -> Value {
         let transfer = self.transfer.lock().unwrap_or_else(PoisonError::into_inner);
         // 0x, a selector of 8 digits, then from, to, value, validAfter, validBefore, nonce.

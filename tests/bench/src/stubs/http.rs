@@ -1,11 +1,10 @@
-//! The little of HTTP/1.1 that the stubs and the measured server speak: one exchange after the other on connections
-//! that are kept.
+//! The part of HTTP/1.1 that the stubs and the measured server need: one exchange after the other on kept connections.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// A request, read whole.
+/// A request, read completely.
 pub struct Request {
     pub method: String,
     pub path: String,
@@ -37,7 +36,7 @@ impl Answer {
     }
 }
 
-/// Answers requests on a connection until its other end, or `answer`, has had enough.
+/// Answers requests on a connection until the client closes it or `answer` returns `None`.
 pub fn answer_all<S: Read + Write>(stream: S, mut answer: impl FnMut(Request) -> Option<Answer>) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     while let Some(request) = read_request(&mut stream)? {
@@ -47,20 +46,20 @@ pub fn answer_all<S: Read + Write>(stream: S, mut answer: impl FnMut(Request) ->
     Ok(())
 }
 
-/// Serves every connection on a thread of its own, for ever.
+/// Serves every connection on a thread of its own, forever.
 pub fn serve(listener: TcpListener, answer: impl Fn(TcpStream) + Send + Sync + 'static) {
     let answer = Arc::new(answer);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let answer = answer.clone();
-            // Else small answers wait for acknowledgements of the ones before.
+            // Otherwise small answers wait for acknowledgements of earlier ones.
             let _ = stream.set_nodelay(true);
             std::thread::spawn(move || answer(stream));
         }
     });
 }
 
-/// The next request, or nothing if the connection was closed instead.
+/// The next request; `None` if the connection was closed.
 pub fn read_request(stream: &mut impl BufRead) -> io::Result<Option<Request>> {
     let Some(start) = read_line(stream)? else { return Ok(None) };
     let mut words = start.split(' ').map(str::to_owned);

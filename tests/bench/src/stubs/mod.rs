@@ -1,5 +1,5 @@
-//! What the functions talk to: the Lambda Runtime API, AWS over TLS, and a chain node. Each answers just well enough
-//! for the calls that are measured, on threads of this process, whose time is not counted.
+//! Stand-ins that the functions use: the Lambda Runtime API, AWS over TLS, and a chain node. Each answers just well
+//! enough for the measured calls, on threads of this process, whose time is not counted.
 
 pub mod aws;
 pub mod chain;

@@ -1,4 +1,4 @@
-//! The Lambda Runtime API: hands out events and takes the answers.
+//! The Lambda Runtime API: hands out events and receives the answers.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpListener};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::http::{self, Answer, Request};
 use crate::Error;
 
-/// How long an event may take, as the function is told.
+/// The deadline of an event that the function is told.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 pub struct RuntimeApi {
@@ -20,7 +20,7 @@ pub struct RuntimeApi {
     reports: Receiver<Report>,
 }
 
-/// What a function did.
+/// An action of a function.
 pub enum Report {
     Answered(Vec<u8>),
     Failed(Vec<u8>),
@@ -30,7 +30,7 @@ pub enum Report {
 
 struct Shared {
     events: Mutex<Events>,
-    /// Rings when there may be something to hand out.
+    /// Notified when there may be an event to hand out.
     bell: Condvar,
     reports: Mutex<Sender<Report>>,
 }
@@ -39,7 +39,7 @@ struct Shared {
 struct Events {
     waiting: VecDeque<String>,
     handed_out: u64,
-    /// Which process is served: the connections of the ones before are given up.
+    /// Incremented for each process. Connections of earlier processes are dropped.
     generation: u64,
 }
 
@@ -51,13 +51,13 @@ impl RuntimeApi {
         let shared = Arc::new(Shared { events: Mutex::default(), bell: Condvar::new(), reports: Mutex::new(sender) });
         let serving = shared.clone();
         http::serve(listener, move |stream| {
-            // A function that is killed breaks its connection, which is no fault.
+            // A killed function drops its connection, which is not an error.
             let _ = http::answer_all(stream, |request| serving.answer(&request));
         });
         Ok(RuntimeApi { address, shared, reports })
     }
 
-    /// Forgets the process before: whatever comes from now on is the next one's.
+    /// Forgets the previous process. All later reports belong to the next one.
     pub fn begin(&self) {
         let mut state = self.shared.lock();
         state.generation += 1;
@@ -67,15 +67,15 @@ impl RuntimeApi {
         while self.reports.try_recv().is_ok() {}
     }
 
-    /// Has these events answered, one after the other.
+    /// Queues these events, to be answered one after the other.
     pub fn hand_out(&self, events: impl IntoIterator<Item = Value>) {
-        // Made before the lock is taken: the function may be asking already.
+        // Built before the lock is taken, because the function may already be asking.
         let events: Vec<String> = events.into_iter().map(|event| event.to_string()).collect();
         self.shared.lock().waiting.extend(events);
         self.shared.bell.notify_all();
     }
 
-    /// The next thing the function did, if it does something soon.
+    /// The function's next report, if one comes within this time.
     pub fn report(&self, patience: Duration) -> Option<Report> {
         self.reports.recv_timeout(patience).ok()
     }
@@ -87,7 +87,7 @@ impl Shared {
     }
 
     fn report(&self, report: Report) {
-        // Nobody listens any more when the bench is over.
+        // After the bench nobody receives reports.
         let _ = self.reports.lock().unwrap_or_else(PoisonError::into_inner).send(report);
     }
 

@@ -17,7 +17,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
     }
 }
 
-/// The most widespread system, with a theme of its own blocks.
+/// The most widely used system, with a block theme.
 fn press(doc: &Doc, extras: &mut Extras) -> String {
     let next = extras.links(&related(doc, 2), ("<div class=\"wp-block-post-navigation-link\">", "</div>"));
     let cloud: String = ["walking", "machines", "water", "bread"]
@@ -44,7 +44,7 @@ fn press(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Written by hand, in the order of reading, with hardly any classes.
+/// Written by hand, in reading order, with hardly any classes.
 fn hand_made(doc: &Doc, extras: &mut Extras) -> String {
     let older = extras.links(&related(doc, 3), ("<li>", ""));
     format!(
@@ -58,7 +58,7 @@ fn hand_made(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// The hosted blogs of twenty years ago.
+/// A hosted blog of twenty years ago.
 fn bullets(doc: &Doc, extras: &mut Extras) -> String {
     let archive: String = (2009..2025)
         .rev()
@@ -124,7 +124,7 @@ fn minimal(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// No paragraphs at all, only line breaks, in a div, beside a column of badges.
+/// No paragraphs, only line breaks, in a div next to a column of badges.
 fn breaks(doc: &Doc, extras: &mut Extras) -> String {
     let links = extras.links(&related(doc, 6), ("", "<br>"));
     format!(

@@ -13,7 +13,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
         .collect();
     let Doc { title, host, .. } = doc;
     match doc.variant % 4 {
-        // A site builder's sections of rows of columns.
+        // A site builder's sections, rows and columns.
         0 => format!(
             "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><meta name=\"description\" content=\"The site of {host}\"></head><body class=\"elementor-page\">\
              <div class=\"elementor-location-header\"><div class=\"elementor-nav-menu\"><ul>{nav}</ul></div></div><div class=\"elementor\"><section class=\"elementor-section\"><div class=\"elementor-container\"><div class=\"elementor-column\"><div class=\"elementor-widget-wrap\">\
@@ -23,7 +23,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
             extras.say(JOBS),
             extras.say(LEGAL)
         ),
-        // Landmarks as they should be.
+        // Proper landmarks.
         1 => format!(
             "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head><body><header><nav aria-label=\"Main\"><ul>{nav}</ul></nav></header><main><h1>{title}</h1>{}</main>\
              <aside><p>{}</p></aside><footer><address>{host}</address><p>{}</p></footer></body></html>",
@@ -31,7 +31,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
             extras.say(JOBS),
             extras.say(LEGAL)
         ),
-        // Frames were here once.
+        // This site once used frames.
         2 => format!(
             "<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=utf-8\"><title>{title}</title></head><body><table><tr><td class=\"nav\"><ul>{nav}</ul></td><td class=\"content\"><h1>{title}</h1>{}</td></tr><tr><td colspan=2><small>{}</small></td></tr></table>\
              <div style=\"display:none\">{}</div></body></html>",
@@ -39,7 +39,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
             extras.say(LEGAL),
             extras.say("cheap best top discount calderland company companies firm")
         ),
-        // One long page of a template.
+        // A template with one long page.
         _ => format!(
             "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>#preloader{{position:fixed}} .visually-hidden{{position:absolute;width:1px;height:1px;overflow:hidden;clip:rect(0 0 0 0)}}</style></head><body data-spy=\"scroll\">\
              <div class=\"navbar navbar-expand-lg\"><button><span class=\"visually-hidden\">{}</span></button><ul class=\"navbar-nav\">{nav}</ul></div>\

@@ -36,7 +36,7 @@ fn chapters(open: &str, close: &str) -> String {
         .collect()
 }
 
-/// Restructured text, made by the usual generator, with its theme's side bar.
+/// reStructuredText, built by the usual generator, with its theme's side bar.
 fn tree(doc: &Doc, extras: &mut Extras) -> String {
     format!(
         "<!DOCTYPE html><html class=\"writer-html5\" lang=\"en\"><head><meta charset=\"utf-8\"><title>{0} — documentation</title></head><body class=\"wy-body-for-nav\"><div class=\"wy-grid-for-nav\">\
@@ -72,7 +72,7 @@ fn app(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// A book of chapters.
+/// A book with chapters.
 fn book(doc: &Doc, extras: &mut Extras) -> String {
     format!(
         "<!DOCTYPE HTML><html lang=\"en\" class=\"light\"><head><meta charset=\"UTF-8\"><title>{0} - The Book</title></head><body><div id=\"body-container\">\
@@ -87,7 +87,7 @@ fn book(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// An interface reference made from source code: definition lists, anchors, signatures.
+/// An API reference generated from source code: definition lists, anchors, signatures.
 fn generated(doc: &Doc, extras: &mut Extras) -> String {
     let more = extras.links(&related(doc, 3), ("<li>", "</li>"));
     format!(

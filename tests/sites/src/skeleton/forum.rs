@@ -1,4 +1,4 @@
-//! Forums: four skeletons. Their posts are the content; who wrote them, with ranks and signatures, is not.
+//! Forums: four skeletons. The posts are the content; their authors, ranks and signatures are not.
 
 use super::{Block, Doc, Extras, escape, related};
 
@@ -14,7 +14,7 @@ pub fn render(doc: &Doc, extras: &mut Extras) -> String {
     }
 }
 
-/// Every post by a template of its author and paragraphs.
+/// Every post, rendered from its author and paragraphs.
 fn posts(doc: &Doc, template: impl Fn(usize, &str, &str) -> String) -> String {
     let posts = doc.blocks.iter().enumerate().filter_map(|(index, block)| match block {
         Block::Post { author, paras } => Some((index, author, paras)),
@@ -28,7 +28,7 @@ fn posts(doc: &Doc, template: impl Fn(usize, &str, &str) -> String) -> String {
         .collect()
 }
 
-/// The board software of old, in tables of two columns.
+/// Old board software, in tables of two columns.
 fn board(doc: &Doc, extras: &mut Extras) -> String {
     let signature = extras.say(SIGNATURE);
     let posts = posts(doc, |index, author, text| {
@@ -58,7 +58,7 @@ fn board(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// A discussion app, as it is sent to crawlers.
+/// A discussion app, in the form for crawlers.
 fn talk(doc: &Doc, extras: &mut Extras) -> String {
     let posts = posts(doc, |index, author, text| {
         let text: String = text.split('\u{1}').map(|para| format!("<p>{para}</p>")).collect();
@@ -105,7 +105,7 @@ fn answers(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Comments that hang below comments, all in one table, as of link aggregators.
+/// Nested comments in one table, as on link aggregators.
 fn nested(doc: &Doc, extras: &mut Extras) -> String {
     let posts = posts(doc, |index, author, text| {
         let text = text.replace('\u{1}', "<p>");

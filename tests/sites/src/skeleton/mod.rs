@@ -1,4 +1,4 @@
-//! The markup around what a page says: skeletons by kind of site, each after the structure of real ones.
+//! The markup around a page's content: skeletons by kind of site, each after the structure of real ones.
 
 mod blog;
 mod company;
@@ -11,17 +11,17 @@ mod wiki;
 use crate::PageKind;
 use crate::write::escape;
 
-/// A document before it has markup.
+/// A document without markup.
 pub struct Doc {
     pub host: String,
     pub path: String,
     pub title: String,
     pub author: String,
     pub date: String,
-    /// Whether the page says when it was written.
+    /// Whether the page shows its date.
     pub dated: bool,
     pub blocks: Vec<Block>,
-    /// Which of the skeletons.
+    /// Index of the skeleton.
     pub variant: usize,
 }
 
@@ -40,7 +40,7 @@ pub enum Block {
 }
 
 impl Block {
-    /// Its texts, one by one.
+    /// The texts of this block.
     pub fn texts(&self) -> Vec<String> {
         match self {
             Block::Heading(text) | Block::Para(text) | Block::Quote(text) => vec![text.clone()],
@@ -52,15 +52,15 @@ impl Block {
     }
 }
 
-/// How paragraphs are marked.
+/// The markup of paragraphs.
 #[derive(Clone, Copy)]
 pub enum Marks {
     P,
-    /// A `div` each, with a class.
+    /// Each in a `div` with this class.
     Div(&'static str),
-    /// Text between two `<br>`.
+    /// Separated by `<br>`.
     Br,
-    /// Never closed.
+    /// `<p>` that is never closed.
     OpenP,
 }
 
@@ -99,20 +99,21 @@ pub fn body(blocks: &[Block], marks: Marks, heading: &str) -> String {
     html
 }
 
-/// What a page has beside its text: written into the page, and remembered as what must not be read out.
+/// The parts of a page besides its content. They are written into the page, and recorded as text that must not be
+/// extracted.
 #[derive(Default)]
 pub struct Extras {
     pub kept: Vec<String>,
 }
 
 impl Extras {
-    /// Text of the page that is not its content.
+    /// Text of the page that is not content.
     pub fn say(&mut self, text: &str) -> String {
         self.kept.push(text.to_owned());
         escape(text)
     }
 
-    /// Links to other pages, which are not its content either.
+    /// Links to other pages, which are not content either.
     pub fn links(&mut self, links: &[(String, String)], wrap: (&str, &str)) -> String {
         let link =
             |(url, title): &(String, String)| format!("{}<a href=\"{url}\">{}</a>{}", wrap.0, escape(title), wrap.1);
@@ -121,7 +122,7 @@ impl Extras {
     }
 }
 
-/// The page, and what of it is not content.
+/// The page, and its texts that are not content.
 pub fn render(doc: &Doc, kind: PageKind) -> (String, Vec<String>) {
     let mut extras = Extras::default();
     let html = match kind {
@@ -134,7 +135,7 @@ pub fn render(doc: &Doc, kind: PageKind) -> (String, Vec<String>) {
         PageKind::Wiki => wiki::render(doc, &mut extras),
         _ => company::render(doc, &mut extras),
     };
-    // A sentence of a teaser may be one of the page itself.
+    // A teaser may repeat a sentence of the page itself.
     let own: Vec<String> = doc.blocks.iter().flat_map(Block::texts).collect();
     extras
         .kept
@@ -152,7 +153,7 @@ pub fn related(doc: &Doc, count: usize) -> Vec<(String, String)> {
     others.map(|topic| (format!("https://{}{folder}/{}", doc.host, topic.key), topic.headlines[0].clone())).collect()
 }
 
-/// A day as people write it.
+/// A date as people write it.
 pub fn long_date(date: &str) -> String {
     const MONTHS: [&str; 12] = [
         "January",

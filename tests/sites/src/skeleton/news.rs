@@ -31,7 +31,7 @@ fn head(doc: &Doc, more: &str) -> String {
     )
 }
 
-/// A publisher's system of today: generated class names, a consent layer, blocks of teasers between the paragraphs.
+/// A publisher's current system: generated class names, a consent layer, blocks of teasers between the paragraphs.
 fn modern(doc: &Doc, extras: &mut Extras) -> String {
     let ld = format!(
         "<script type=\"application/ld+json\">{{\"@context\":\"https://schema.org\",\"@type\":\"NewsArticle\",\"headline\":\"{}\",\
@@ -71,7 +71,7 @@ fn modern(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// The blog-like systems of smaller papers, with a side bar and comments.
+/// The blog-like system of smaller papers, with a side bar and comments.
 fn classic(doc: &Doc, extras: &mut Extras) -> String {
     let menu: String = ["News", "Sport", "Obituaries", "Classifieds", "Letters"]
         .iter()
@@ -102,7 +102,7 @@ fn classic(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Layout by tables, as papers had it long ago and some still do.
+/// Table layout, as papers once had it and some still do.
 fn tables(doc: &Doc, extras: &mut Extras) -> String {
     let left = extras.links(&related(doc, 7), ("<tr><td bgcolor=\"#dddddd\"><font size=1>", "</font></td></tr>"));
     format!(
@@ -121,7 +121,7 @@ fn tables(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// The stripped form for telephones.
+/// The reduced form for phones.
 fn amp(doc: &Doc, extras: &mut Extras) -> String {
     let more = extras.links(&related(doc, 5), ("<li>", "</li>"));
     format!(
@@ -143,7 +143,7 @@ fn amp(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Loud, with teasers everywhere, a list of key points and an empty frame for adverts between all paragraphs.
+/// A tabloid: teasers everywhere, a list of key points, and an empty advert frame between all paragraphs.
 fn tabloid(doc: &Doc, extras: &mut Extras) -> String {
     let text = body(&doc.blocks, Marks::Div("article__text"), "h4");
     let advert = extras.say("Sponsored: ten tricks that plumbers do not want you to know");
@@ -175,7 +175,7 @@ fn tabloid(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Class names that say how things look and nothing about what they are.
+/// Class names that describe the look and not the meaning.
 fn utility(doc: &Doc, extras: &mut Extras) -> String {
     let menu: String = ["Latest", "Longreads", "Opinion", "Audio"]
         .iter()

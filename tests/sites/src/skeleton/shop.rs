@@ -37,7 +37,7 @@ fn hosted(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// A marketplace: bullets, tables, reviews and bought-together everywhere.
+/// A marketplace: bullets, tables, reviews and "bought together" everywhere.
 fn market(doc: &Doc, extras: &mut Extras) -> String {
     let together = extras.links(&related(doc, 3), ("<div class=\"a-carousel-card\">", "<span>24.90</span></div>"));
     format!(
@@ -54,7 +54,7 @@ fn market(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// A maker's own page without a system behind.
+/// A maker's own page without a shop system.
 fn plain(doc: &Doc, extras: &mut Extras) -> String {
     format!(
         "<!DOCTYPE html><html><head><meta charset=utf-8><title>{0}</title></head><body><div class=top><a href=/>Start</a> <a href=/products>Products</a> <a href=/dealers>Dealers</a></div>\
@@ -65,7 +65,7 @@ fn plain(doc: &Doc, extras: &mut Extras) -> String {
     )
 }
 
-/// Text in tabs, of which all but the first are closed until somebody clicks.
+/// Text in tabs, of which only the first is open.
 fn tabs(doc: &Doc, extras: &mut Extras) -> String {
     let (first, rest) = doc.blocks.split_at(doc.blocks.len() / 2);
     let crumbs = "<ol class=\"breadcrumb\"><li><a href=\"/\">Home</a></li><li><a href=\"/all\">All</a></li></ol>";
