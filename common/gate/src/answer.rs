@@ -60,7 +60,7 @@ pub fn completed_bare(job: &Job, mut result: Value) -> Value {
     result
 }
 
-/// The answer to a purchase of credits. `again` says that an earlier call credited them.
+/// The answer to a purchase of credits. `again`: an earlier call credited them.
 pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
     json!({"success": true, "data": {
         "topped_up": job.price.to_string(),

@@ -32,7 +32,7 @@ use crate::jobs::{Engine, Queues};
 use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
 use crate::secrets::{self, ServiceKeys};
 
-/// Everything that a function needs that only reads.
+/// Everything that a read-only function needs.
 #[derive(Clone)]
 pub struct App {
     pub config: Arc<Config>,
@@ -46,7 +46,7 @@ pub struct App {
     /// Rendered 402 templates of this process.
     pub forms: Forms,
     pub availability: availability::Known,
-    /// Everything that is sold here.
+    /// The tools that are sold here.
     pub catalog: &'static Catalog,
 }
 
@@ -83,7 +83,7 @@ impl App {
         Ok(Toolbox { index_queue, ..toolbox })
     }
 
-    /// The tools that this deployment cannot run, each with what it lacks, as last published. Cached.
+    /// The tools that this deployment cannot run, with the configuration that each one lacks. As last published. Cached.
     pub async fn lacking(&self) -> Arc<Lacking> {
         self.availability.get(&self.db, &self.clock).await
     }
@@ -109,8 +109,9 @@ impl App {
         self.caller_counted(headers, needed, class, class).await
     }
 
-    /// Like [`App::caller`], for routes that stop spending or list what can be stopped. They have a rate limit of their
-    /// own, so that a flood of other requests cannot lock an owner out. Only a token's reads count as ordinary reads.
+    /// Like [`App::caller`], for routes that stop spending or list what can be stopped. They have a rate limit of their own
+    /// (`stop`), so that a flood of other requests cannot lock an owner out. Reads with an access token count as ordinary
+    /// reads.
     pub async fn stopping_caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
         let of_token = match needed {
             Scope::Read => Class::Read,

@@ -28,7 +28,8 @@ use super::order::Listing;
 /// Longest value of the `PAYMENT-REQUIRED` header, in bytes. Clients echo all of it in their payment, and a gateway accepts
 /// 10 KB of headers.
 const MAX_HEADER_BYTES: usize = 3 * 1024;
-/// How much of a seller's description goes into a 402. Even with six bytes per escaped letter, a client's echo of it fits.
+/// Longest part of a seller's description in a 402, in bytes. A client may escape each letter to six bytes and echo it; the
+/// echo still fits.
 const MAX_SUMMARY_BYTES: usize = 600;
 
 pub const PAYMENT_REQUIRED: HeaderName = HeaderName::from_static("payment-required");
@@ -278,8 +279,8 @@ fn challenge(config: &Config, bazaar: Option<Value>, word: impl Fn(Word) -> Valu
     })
 }
 
-/// How fully the header describes the call, from most to least. The first one that fits is used: a seller's long texts
-/// leave less room.
+/// Descriptions of the call for the header, the longest first. The first one that fits is used, because a seller's long
+/// texts leave less room.
 const WAYS: [fn(&ToolSpec) -> Option<Value>; 3] =
     [|tool| Some(bazaar::http(tool)), |tool| Some(bazaar::http_brief(tool)), |_| None];
 
@@ -385,7 +386,7 @@ impl Header {
 
     fn fill(&self, words: &Words) -> String {
         let mut before = self.before.fill(words);
-        // After the opening brace.
+        // Insert the spaces after the opening brace.
         before.insert_str(before.len().min(1), &"  "[..(3 - before.len() % 3) % 3]);
         let after = self.after.fill(words);
         let mut header = String::with_capacity((before.len() + after.len()) / 3 * 4 + self.encoded.len() + 8);

@@ -102,7 +102,8 @@ impl Gate {
     /// Claims a purchase, then runs or queues its job and answers.
     pub(super) async fn claim(&self, sale: Sale<'_>) -> Result<Response, ApiError> {
         let order = sale.order;
-        // If the money is here already, the call goes on: the work fails and the price is credited back.
+        // A call whose money has already arrived goes on, even if the listing is closed or a provider is missing: the work
+        // then fails and the price is credited back.
         if sale.paid.is_none() {
             self.check_open(order).await?;
         }
@@ -115,7 +116,7 @@ impl Gate {
         if let Some(reason) = stopped? {
             return Err(ApiError::ServicePaused(reason));
         }
-        // A hint only, for the headers and to skip a transaction that cannot succeed. The claim itself counts exactly.
+        // Only a hint, for the headers and to skip a transaction that would fail. The claim itself counts exactly.
         let used = used.ok();
         if used.is_some_and(|used| turn.is_over(used)) {
             return self.copy_or(&sale, turn.refusal()).await;
@@ -198,7 +199,7 @@ impl Gate {
                 ClaimPart::Approval => return self.copy_or(&sale, approval_was_used()).await,
                 // The session was changed, cancelled or completed in the meantime.
                 ClaimPart::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
-                // This payer has too much unsettled work: settle first, then work.
+                // This payer has too much unsettled work, so settle first and then work.
                 ClaimPart::Exposure => overlap = false,
             }
         }
@@ -430,7 +431,7 @@ impl Gate {
     }
 }
 
-/// Purchases that came to nothing. Their idempotency records may be overwritten.
+/// Purchases that bought nothing. Their idempotency records may be overwritten.
 #[derive(Default)]
 struct Dead {
     name: Option<RequestId>,
@@ -440,7 +441,7 @@ struct Dead {
 /// The use of a taken idempotency key.
 enum UsedKey {
     Answer(Box<Response>),
-    /// The key belongs to a purchase that came to nothing.
+    /// The key belongs to a purchase that bought nothing.
     Dead(RequestId),
 }
 

@@ -1,7 +1,7 @@
 //! Dry run of a paid call (`X-Dry-Run: true`): the price, what would be charged and from where, and what the owner's rules
-//! say. Nothing is written, held or charged, and no chain or facilitator is asked. A signed payment identifies the caller,
-//! and its terms are judged. A call that would only replay an earlier purchase (by idempotency key, payment or quote) gets
-//! that job as `stored_answer`.
+//! say. Nothing is written, held or charged, and no request goes to a chain or facilitator. A signed payment identifies the
+//! caller, and its terms are judged. A call that would only replay an earlier purchase (by idempotency key, payment
+//! or quote) gets that job as `stored_answer`.
 
 use axum::response::Response;
 use base::ids::{AgentId, RequestId};

@@ -1,5 +1,5 @@
 //! Idempotency keys (`Idempotency-Key`) of free requests: a request runs once, and a retry gets the first answer for two
-//! days. Used for free changes ([`once`]), registrations (`marketplace::registration`) and checkout sessions
+//! days. Used for free changes ([`once`]), registrations (`market::registration`) and checkout sessions
 //! (`checkout::once`). Paid calls store their keys with their jobs (`ledger::payments::idempotency`).
 //!
 //! The key is taken before the work and the answer is stored after it. After a crash in between, a retry takes the key over
@@ -47,7 +47,8 @@ struct KeyRecord {
 /// A key that this request took and has to answer or release.
 pub struct Taken {
     key: Key,
-    /// When the key was first taken. The same key on another day makes another thing.
+    /// When the key was first taken. It is part of the ids derived from a key. So a key that is used again after its record
+    /// expired creates something new.
     pub first: Timestamp,
 }
 
@@ -58,7 +59,7 @@ pub enum IdempotencyState {
     Replay(StatusCode, String),
     /// The key was used for another body.
     Reused,
-    /// Another request is at work on it.
+    /// Another request with this key is still running.
     InProgress,
 }
 
@@ -67,7 +68,7 @@ pub fn digest(body: &Map<String, Value>) -> Word {
     sha256(canonical_json(&meaning(&Value::Object(body.clone()))).as_bytes())
 }
 
-/// Takes the key of the agents table, or returns what it stands for.
+/// Takes `key`, the idempotency key's item in the agents table, or returns the state of a key that is already taken.
 pub async fn begin(app: &App, key: Key, body: &Map<String, Value>) -> Result<IdempotencyState, StoreError> {
     let (table, now) = (&app.db.tables.agents, app.clock.now());
     let body = digest(body);

@@ -91,11 +91,11 @@ use rules::Proposed;
 /// Largest body of a tool call.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// How long after the purchase a payment without a quote still gets a replay of what a soul sold. Later, a replay needs
+/// Time after the purchase in which a payment without a quote is enough to replay what a soul sold. Later, a replay needs
 /// proof of the buyer or the quote.
 const BARE_REPEAT: Duration = Duration::from_secs(120);
 
-/// Sells the tools of the catalog, and what souls sell.
+/// Sells the tools of the catalog, and souls' texts and services.
 pub struct Gate {
     pub app: App,
     pub engine: Engine,
@@ -350,7 +350,7 @@ impl Gate {
         Quote::redeem(token, &self.quote_key, order.purchase(), payer, self.app.clock.now()).map_err(ApiError::from)
     }
 
-    /// A call with a signed payment. Counts against the `chain` limit if the chain was asked and nothing was bought.
+    /// A call with a signed payment. Counts against the `chain` limit if it caused a chain request and bought nothing.
     async fn redeem(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let mut asks = None;
         let answer = self.redeem_asking(order, payment, &mut asks).await;
@@ -360,9 +360,9 @@ impl Gate {
         answer
     }
 
-    /// The subject whose `chain` limit counts a fruitless question about this payment: the source address. Once that limit
-    /// is used up, it is the payer, if it signed with its own key and has paid enough before. So one user of a shared
-    /// address cannot block the others.
+    /// The subject whose `chain` limit counts this payment's chain request if it buys nothing: the source address. Once
+    /// that limit is used up, it is the payer, if it signed with its own key and has settled enough payments before. So one
+    /// user of a shared address cannot block the others.
     async fn may_ask_chain(&self, payer: AgentId, signer: Signer) -> Result<Subject, ApiError> {
         let source = Subject::source();
         let Err(refusal) = limits::may_ask_chain(&self.app, source) else { return Ok(source) };
@@ -376,7 +376,7 @@ impl Gate {
         limits::may_ask_chain(&self.app, Subject::Agent(payer)).map(|()| Subject::Agent(payer))
     }
 
-    /// Sets `asks` to the subject that asked the chain, and clears it after a successful purchase.
+    /// Sets `asks` to the subject that a chain request counts for, and clears it after a successful purchase.
     async fn redeem_asking(
         &self,
         order: &Order<'_>,
@@ -402,7 +402,7 @@ impl Gate {
         let amount = quote.map_or(order.price, |quote| quote.remaining());
         match self.may_ask_chain(AgentId::of(authorization.from), signer).await {
             Ok(subject) => *asks = Some(subject),
-            // The limit is used up, but a replay needs no question to the chain.
+            // The limit is used up, but a replay needs no chain request.
             Err(refusal) => return self.answer_known(order, payment, signer).await?.ok_or(refusal),
         }
         if signer == Signer::Unknown {
@@ -431,7 +431,7 @@ impl Gate {
                 return answer;
             }
             (Verdict::Unknown(cause), _) => {
-                // The chain gives no answer now, but a replay does not need one.
+                // The chain does not answer now, but a replay does not need it.
                 let answer = self.answer_known(order, payment, signer).await?;
                 return answer.ok_or_else(|| self.could_not_check(order, payment, amount, &cause));
             }
@@ -456,9 +456,9 @@ impl Gate {
         }
     }
 
-    /// Everything about a payment that can be judged without a request: its quote, and whether it meets the terms. Lateness
-    /// (an expired authorization or quote) comes back in the inner result and is not refused here: the payment may have
-    /// been broadcast in time.
+    /// Everything about a payment that can be judged without a network request: its quote, and whether it meets the terms.
+    /// Lateness (an expired authorization or quote) is returned in the inner result and is not refused here, because the
+    /// payment may have been broadcast in time.
     fn judge(&self, order: &Order<'_>, payment: &Payment) -> Result<(Option<Quote>, Result<(), Refusal>), Refusal> {
         let config = &self.app.config;
         let now = self.app.clock.now();
@@ -467,7 +467,7 @@ impl Gate {
         if order.named.is_some_and(|named| named.agent() != payer) {
             return Err(Refusal::Reason(Reason::PayerMismatch));
         }
-        // Made for one quote and sent with another.
+        // The payment was made for one quote, and the call names another.
         if order.quote_id.zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
             return Err(Refusal::Error(ApiError::QuoteMismatch));
         }
@@ -490,8 +490,8 @@ impl Gate {
         }
     }
 
-    /// A payment of zero: the quote's credits cover the whole price. Its bytes are the same on every call, so the quote is
-    /// what is redeemed, and only by a caller that proves to be the quote's agent.
+    /// A payment of zero: the quote's credits cover the whole price. Such a payment proves nothing, because its bytes are
+    /// always the same. So the quote is redeemed, and the caller must prove to be the quote's agent.
     async fn redeem_credits(&self, order: &Order<'_>, payment: &Payment) -> Result<Response, ApiError> {
         let refuse = || self.refuse(order, payment, order.price, Reason::ZeroCostNotAllowed);
         let (Some(caller), Some(token)) = (order.spender(), quote_token(order, Some(payment))) else {
@@ -625,13 +625,13 @@ impl Gate {
         self.answer(order, Some(payment), &job, true).await
     }
 
-    /// Whether a caller that shows this payment again may get what it bought. A settled payment is public on the chain. So
-    /// for a soul's listing the caller must also prove to be the buyer, or name the quote that was paid. For
+    /// Whether a caller that sends this payment again may get its purchase again. A settled payment is public on the chain.
+    /// So for a soul's listing the caller must also prove to be the buyer, or name the quote that was paid. For
     /// [`BARE_REPEAT`] the payment alone is enough, for clients that lost the answer.
     fn may_have_again(&self, order: &Order<'_>, payment: &Payment, job: &Job) -> bool {
         match &order.caller {
             Some(caller) if caller.agent == job.agent => return true,
-            // A proof of somebody else: refused, as on the first call.
+            // The proof is another agent's: refused, as on the first call.
             Some(_) => return false,
             None if order.listing.is_none() => return true,
             None => {}

@@ -5,8 +5,8 @@
 //! | `paid`, `expensive` | paid calls with a proven payer | agent |
 //! | `quote` | prices, dry runs and refused payments of proven callers | agent |
 //! | `search` | searches of the marketplace | source address |
-//! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens apart |
-//! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; those of tokens apart |
+//! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens separately |
+//! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; tokens separately |
 //! | `open` | routes without identity that write, or where secrets can be guessed | source address |
 //! | `register` | registrations of souls with a valid body | source address |
 //! | `publish` | new texts and programs, which are stored for long | soul |
@@ -14,17 +14,17 @@
 //! | `public` | large public answers, in KiB ([`weigh`]) | source address |
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
-//! | `chain` | questions to the chain without a purchase ([`may_ask_chain`]) | source address; wallets that have paid apart |
+//! | `chain` | chain requests without a purchase ([`may_ask_chain`]) | source address; wallets that have paid separately |
 //! | `connect` | new WebSockets | source address |
 //!
 //! An agent is a wallet. Its access tokens count against the wallet's own limits, so minting more tokens gains nothing.
 //! Writes of tokens have a separate limit, one for all tokens of an agent: a stolen token must not stop its owner from
-//! revoking it. For the same reason, requests that stop spending have a limit of their own, which includes the lists of
-//! what there is to stop, because tokens share the wallet's `read` limit.
+//! revoking it. For the same reason, requests that stop spending have a limit of their own. It includes the wallet's lists
+//! of tokens and freezes, because tokens share the wallet's `read` limit.
 //!
 //! A request is counted after its caller is proven, so that nobody can use up another caller's limit, and before any work.
 //! Anonymous requests (prices, small public pages) are not counted: they write nothing, and API Gateway throttles them.
-//! Traffic and questions to the chain are counted, because they cost far more than the write that counts them.
+//! Traffic and chain requests are counted, because they cost far more than the write that counts them.
 //! docs/ABUSE.md has the costs.
 //!
 //! Windows are fixed and aligned to the clock, one item each. A conditional `ADD` is exact under any concurrency and costs
@@ -71,7 +71,7 @@ pub enum Class {
     Quote,
     Read,
     Write,
-    /// Writes that stop spending, and a proven wallet's lists of what there is to stop.
+    /// Writes that stop spending, and a proven wallet's lists of tokens and freezes.
     Stop,
     /// Routes without identity that write, or where secrets can be guessed.
     Open,
@@ -89,7 +89,7 @@ pub enum Class {
     Export,
     /// Large results of jobs and lists of their files, in KiB.
     Result,
-    /// Questions to the chain about payments and proofs that turned out invalid.
+    /// Chain requests for payments and proofs that turned out invalid.
     Chain,
     /// New WebSockets.
     Connect,
@@ -273,12 +273,12 @@ pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) 
     take_bytes(app, subject, class, bytes).await
 }
 
-/// Subjects that used up a limit that is counted afterwards, each with its window, as far as this process knows. Used for
-/// questions to the chain and for the bytes of answers that may have been paid for.
+/// Subjects that are known to this process to have used up a limit, each with its window. For limits that are counted after
+/// the request: chain requests, and the bytes of answers that may have been paid for.
 ///
-/// A good payment is never counted, because that would be one more write per paid call. A question that leads to no
-/// purchase is counted after it was asked. Once the limit is used up, each process refuses further questions. So only about
-/// one question per process goes over the limit.
+/// A good payment is never counted, because that would be one more write per paid call. A chain request that leads to no
+/// purchase is counted afterwards. Once the limit is used up, each process refuses further chain requests. So only about
+/// one request per process exceeds the limit.
 #[derive(Clone, Debug, Default)]
 pub struct Exhausted(Arc<Mutex<HashMap<String, i64>>>);
 
@@ -295,13 +295,13 @@ impl Exhausted {
     }
 }
 
-/// Refuses a question to the chain if the subject's limit is known to be used up. Reads nothing.
+/// Refuses a chain request if the subject's limit is known to be used up. Reads nothing.
 pub fn may_ask_chain(app: &App, subject: Subject) -> Result<(), ApiError> {
     let turn = RateLimitSlot::now(app, subject, Class::Chain);
     if app.exhausted.is_in(&turn) { Err(turn.refusal()) } else { Ok(()) }
 }
 
-/// Counts a question to the chain that led to no purchase.
+/// Counts a chain request that led to no purchase.
 pub async fn asked_chain_in_vain(app: &App, subject: Subject) {
     let turn = RateLimitSlot::now(app, subject, Class::Chain);
     let counted = async {
@@ -366,7 +366,8 @@ impl RateLimitSlot {
         ApiError::RateLimited(self.window.taken(self.window.limit))
     }
 
-    /// Sets what the rate limit headers say: this request on top of `before`. Concurrent requests may leave less than that.
+    /// Sets the values of the rate limit headers: `before`, plus this request. Concurrent requests may leave less than
+    /// that.
     pub fn note(&self, before: u64) {
         limit::note(self.window.taken(before.saturating_add(1)));
     }

@@ -36,9 +36,10 @@ pub struct Listing {
     pub price: Usdc,
     /// The most that is kept of the price if the work fails, in micro-USDC.
     pub kept_up_to: Usdc,
-    /// The same for a purchase without a quote. After the seller raised the amount, the lower one applies here for a while.
+    /// The same for a purchase without a quote. After the seller raised this limit, the earlier, lower one applies here
+    /// until quotes from before the raise have expired.
     pub kept_up_to_without_quote: Usdc,
-    /// Which queue does the work, or hands it to the seller.
+    /// The queue of the jobs that this sale creates.
     pub lane: Lane,
     pub title: String,
     pub summary: String,
@@ -46,8 +47,8 @@ pub struct Listing {
     pub context: Map<String, Value>,
     /// Members added to the 202.
     pub accepted: Map<String, Value>,
-    /// The terms are those of the quote that the call names, not today's. Then only that quote can buy, and no new quote is
-    /// made from them.
+    /// The terms are those of the quote that the call names, not the current ones. Then only that quote can buy, and no new
+    /// quote is made from them.
     pub quoted: bool,
     /// Why nothing new is sold here. Earlier purchases are still replayed.
     pub closed: Option<MarketError>,
@@ -83,9 +84,9 @@ pub struct Order<'a> {
     pub tool: &'static ToolSpec,
     pub listing: Option<&'a Listing>,
     pub resource: &'a str,
-    /// The agent that the caller names, not proven.
+    /// The agent that the caller names, without proof.
     pub named: Option<AgentName>,
-    /// The proven caller.
+    /// The caller, if a proof or an access token authenticates it.
     pub caller: Option<Caller>,
     pub max_cost: Option<Usdc>,
     pub quote_id: Option<&'a str>,
@@ -143,7 +144,7 @@ impl<'a> Order<'a> {
             goal_id,
             body: match call.listing {
                 None => sha256(canonical.as_bytes()),
-                // The same body is another purchase at another seller.
+                // The same body sent to another seller is another purchase.
                 Some(listing) => sha256_parts(&[
                     listing.soul.as_bytes(),
                     listing.service.as_deref().unwrap_or_default().as_bytes(),
@@ -155,7 +156,7 @@ impl<'a> Order<'a> {
         })
     }
 
-    /// Binds the call to a checkout session: the same body is another purchase in another session.
+    /// Binds the call to a checkout session. The same body in another session is another purchase.
     pub fn in_checkout(self, binding: Option<&'a CheckoutBinding>) -> Order<'a> {
         match binding {
             None => self,

@@ -25,7 +25,7 @@ use super::Gate;
 use super::order::Order;
 use crate::approvals::{GateCall, GateVerdict, gate_check};
 
-/// A charge, as the rules see it.
+/// A charge that the rules are to allow.
 #[derive(Clone, Copy, Debug)]
 pub struct Proposed {
     pub agent: AgentId,
@@ -97,8 +97,8 @@ impl Gate {
         }
     }
 
-    /// Refuses what the account alone forbids: freezes and the cap per transaction. The claim checks only this, because its
-    /// own write holds the day's caps. So it reads the day only to explain a refusal.
+    /// Refuses what the account alone forbids: freezes and the cap per transaction. The claim checks only this, because a
+    /// condition of its own write enforces the day's caps. So it reads the day only to explain a refusal.
     pub(super) async fn check_account(
         &self,
         order: &Order<'_>,
@@ -198,7 +198,8 @@ impl Gate {
         }
     }
 
-    /// The refusal of a charge that the day's counters, as the claim found them, have no room for.
+    /// The refusal of a charge that would exceed a cap of the day. `day` holds the counters that made the claim's condition
+    /// fail.
     pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
         let now = self.app.clock.now();
         let over = account.budget.as_ref().and_then(|budget| over_budget(order, budget, day, proposed, now));

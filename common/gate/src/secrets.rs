@@ -1,7 +1,7 @@
 //! The service's own secrets: keys for quotes, cursors and receipts, and the private keys of its wallets.
 //!
-//! One generated text is enough, because each key is derived from it by its purpose. Locally the text comes from the
-//! environment; deployed, from AWS Secrets Manager.
+//! The keys are derived from one generated text, each with its purpose. The text comes from the environment when the
+//! service runs locally, and from AWS Secrets Manager when it is deployed.
 
 use base::digest;
 use evm::Word;

@@ -51,10 +51,10 @@ pub struct JobState<'a> {
 }
 
 impl JobState<'_> {
-    /// The unsettled amount that may turn out to be unpaid work, or already has, in micro-USDC.
+    /// The price in micro-USDC if it counts as unsettled exposure, else 0. A job that need not wait for settlement counts
+    /// while its payment is open, and for ever if the payment was refused after the work was completed.
     fn unsettled(&self) -> i64 {
         let is_open = matches!(self.settlement, Settlement::Claimed | Settlement::Submitted);
-        // Completed work that will never be paid stays counted in its hour.
         let is_lost = self.settlement == Settlement::Refused && self.outcome == Some(Outcome::Completed);
         if self.overlap && (is_open || is_lost) { i64::try_from(self.price).unwrap_or(i64::MAX) } else { 0 }
     }

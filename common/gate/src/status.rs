@@ -85,7 +85,7 @@ fn state(job: Option<&Job>) -> &'static str {
 }
 
 impl PaymentStatus {
-    /// Whether the database alone gave the answer, by this nonce.
+    /// Whether `reference` is this claim's nonce and its state was read from the database, without a chain request.
     pub fn is_known_by(&self, reference: &Word) -> bool {
         self.nonce == *reference && !self.claim.reopened
     }

@@ -141,7 +141,7 @@ pub async fn glance(db: &Db, agent: AgentId) -> Result<Account, StoreError> {
     Ok(db.get(&db.tables.ledger, key(agent)).await?.unwrap_or_default())
 }
 
-/// Reads the rules, applies `change` and writes them. Repeats if somebody else changed them meanwhile.
+/// Reads the rules, applies `change` and writes them. Repeats if a concurrent call changed them.
 pub async fn change_rules(db: &Db, agent: AgentId, change: impl Fn(&mut Account)) -> Result<Account, StoreError> {
     loop {
         let mut account = load(db, agent).await?;

@@ -1,4 +1,4 @@
-//! A card payment for credits, and what was taken back of it: refunds and the card holder's disputes.
+//! A card payment for credits, and its reversals: refunds and the card holder's disputes.
 //!
 //! The processor sends events more than once, out of order, and possibly before the payment itself. So each event is merged
 //! into one record of the payment, and the result does not depend on their order. Then the difference is booked: refunds
@@ -8,7 +8,7 @@
 //! | the process dies | state | consequence |
 //! |---|---|---|
 //! | before the record is written | nothing new | the processor sends the event again |
-//! | after it, before its answer | record and entry | the repeated event changes nothing |
+//! | after that write, before the answer to the processor | record and entry | the processor sends the event again, which changes nothing |
 //! | after booking, before the debt is collected | the debt | no credits can be spent before it is paid |
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub struct TakenBack {
     /// The money is gone, or on its way back to the card.
     pub counts: bool,
     pub at: i64,
-    /// Orders events of the same second; the higher is the later.
+    /// Orders events of the same second. The event with the higher rank is the later one.
     pub rank: u8,
 }
 

@@ -40,7 +40,7 @@ pub struct Day {
     parts: HashMap<String, serde_json::Value>,
 }
 
-/// A charge, as the day counts it.
+/// A charge that counts against the caps of a day.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a> {
     pub day: &'a str,

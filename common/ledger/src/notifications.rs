@@ -5,9 +5,9 @@
 //! it twice has the same effect as once.
 //!
 //! An index keeps read and unread notifications apart, by the time they were raised, so listing the unread ones reads only
-//! those. Reading all moves one mark (`AGENT#<agent>` / `NOTES`): everything raised until then is read. The mark
-//! uses the time of raising, not the time in the id; otherwise a notification raised late (from a stream) would start as
-//! read.
+//! those. "Mark all as read" moves one mark (`AGENT#<agent>` / `NOTES`): everything raised before it counts as read. The
+//! mark uses the time of raising, not the time in the id. Otherwise a notification raised late (from a stream) would count
+//! as read before anybody saw it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 3600);
 pub const MOST_LISTED: u64 = 200;
 /// Upper limit of the count that `read_all` returns.
 const MOST_COUNTED: usize = 1000;
-/// Notifications raised longer ago than this are written and in the index.
+/// Writes started longer ago than this are done and visible in the index. The read mark never covers newer ones.
 const SETTLING: Duration = Duration::from_secs(5);
 /// Concurrent writes.
 const AT_ONCE: usize = 10;
@@ -117,7 +117,7 @@ struct Note {
     inbox: String,
 }
 
-/// Everything raised until `read_until` is read.
+/// The read mark: notifications raised up to `read_until` count as read.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Mark {
     #[serde(default)]
@@ -263,7 +263,7 @@ pub async fn read_all(db: &Db, agent: AgentId, now: Timestamp) -> Result<u64, St
     let unread: Vec<Note> = db.query(unread_since(db, agent, until, MOST_COUNTED)?).await?;
     let Some(newest) = unread.first() else { return Ok(0) };
     let mark = newest.raised.min(now.minus(SETTLING));
-    // Those too new for the mark are read one by one: the mark would also cover notifications that are being written now.
+    // The mark cannot cover the newest notifications, because others may be written at this moment. Mark these one by one.
     for note in unread.iter().take_while(|note| note.raised > mark) {
         if let Ok(id) = note.id.parse() {
             read(db, agent, id).await?;
@@ -273,7 +273,7 @@ pub async fn read_all(db: &Db, agent: AgentId, now: Timestamp) -> Result<u64, St
         .only_if("attribute_not_exists(#read_until) OR #read_until < :until")
         .bind("until", mark)?;
     match db.write(write).await {
-        // Refused: another call moved the mark further.
+        // Refused: another call has already moved the mark at least as far.
         Ok(_) | Err(WriteError::Refused(_)) => Ok(unread.len() as u64),
         Err(WriteError::Failed(error)) => Err(error),
     }

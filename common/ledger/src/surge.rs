@@ -1,8 +1,8 @@
-//! Spending far above the usual day. The owner is told once a day, with or without a budget.
+//! Detects days with spending far above the usual. The owner is notified once a day, with or without a budget.
 
 use base::money::Usdc;
 
-/// Most and fewest days with spending that a baseline needs.
+/// A baseline uses at most `BASELINE_DAYS` days with spending, and needs at least `LEAST_DAYS`.
 pub const BASELINE_DAYS: usize = 14;
 const LEAST_DAYS: usize = 3;
 /// A day is far above the usual if it is at least this many times higher.

@@ -234,8 +234,8 @@ pub async fn report(
     }
 }
 
-/// Confirms or rejects a report. With `amount`, only if the reported amount is still that. `attached` is the report if
-/// none is stored.
+/// Confirms or rejects a report. If `amount` is given, the reported amount must still equal it. `attached` is the tag sent
+/// with the call; it is used if no report is stored.
 pub async fn decide(
     db: &Db,
     agent: AgentId,

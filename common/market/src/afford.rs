@@ -1,4 +1,4 @@
-//! Model use that a service's price covers. The platform's fee pays for the tokens, so a model service has a least
+//! The model use that a service's price covers. The platform's fee pays for the tokens, so a model service has a least
 //! price and a largest input.
 
 use base::money::Usdc;
@@ -34,7 +34,7 @@ pub fn outline<'a>(catalog: &Catalog, text: TextOf<'a>, terms: &'a Terms, descri
     }
 }
 
-/// The least price of an active model service, if its price is below it.
+/// The least price of this service, if it is an active model service and its price is below that; else `None`.
 pub fn too_cheap(catalog: &Catalog, model: Option<ModelPrices>, text: TextOf<'_>, service: &Service) -> Option<Usdc> {
     let (prices, terms) = (model?, &service.terms);
     if !service.active || terms.executor != Executor::Model {

@@ -141,7 +141,7 @@ impl Batch {
         let mut writes = books.writes(db, slug)?;
         let table = &db.tables.ledger;
         for earning in taken {
-            // Always true if the balance's condition holds. A safeguard.
+            // A safeguard: this condition always holds if the balance's does.
             let key = uncounted_key(slug, earning.request_id);
             writes.push(Write::delete(table, key).only_if("attribute_exists(#pk)"));
         }

@@ -94,7 +94,7 @@ impl FileRow {
 
     /// Blob of its content.
     pub fn blob(&self, request_id: RequestId) -> String {
-        // Older rows have neither.
+        // Older rows have neither. The key of their blob is derived from the path.
         let own = self.uploaded.as_ref().or(self.sent.as_ref());
         own.cloned().unwrap_or_else(|| blob(request_id, &self.path))
     }
@@ -174,7 +174,7 @@ pub async fn keep(
         }
         Ok(Ok(old)) => (Ok(Ok(())), old.map(|old| old.blob(request_id))),
         Ok(Err(refused)) => (Ok(Err(refused)), row.sent),
-        // The row may have been written, so the blob must stay.
+        // The row may have been written, so the blob must be kept.
         Err(error) => (Err(error), None),
     };
     if let Some(unused) = unused
@@ -245,7 +245,7 @@ async fn replace(
     Ok(Err(NotKept::Busy))
 }
 
-/// What a new file replaces.
+/// The file or announcement that a new file replaces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Replaced {
     /// Size of the replaced file.

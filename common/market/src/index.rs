@@ -4,12 +4,14 @@
 //! index is current when `update` returns. If the process dies in between, the scheduler finds the mark and finishes
 //! the update within two minutes ([`finish`]).
 //!
-//! `SOUL#<slug>/INDEXED` records what was posted. Before an update writes, it adds its new entries to that record.
-//! Afterwards it keeps only those, unless another update came between, and adds the difference to [`super::totals`] in
-//! the same transaction. So the next update knows what a dead one left behind, and removes it. Concurrent updates read
-//! the soul after their own change, so the later one posts the latest state. The slower one may still overwrite entries
-//! of the other, so after such an overlap the entries are written again, by the update that was overtaken and by the
-//! scheduler.
+//! `SOUL#<slug>/INDEXED` records the soul's search entries. An update first adds its new entries to that record, then
+//! writes them to the index, then reduces the record to them. With that last write, in one transaction, it adds the
+//! difference to [`super::totals`]. So if an update dies, the next one knows which entries it may have left, and removes
+//! them.
+//!
+//! Each update reads the soul after the change that caused it, so the latest update writes the latest state. A slower,
+//! concurrent update may then overwrite entries with older ones. So after an overlap the record keeps the entries of both
+//! updates, and the entries are written again: by the update that lost the race, and by the scheduler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -38,13 +40,13 @@ const PER_SHARD: usize = 100;
 /// Retries when other updates come between. Then the scheduler takes over.
 const TRIES: u32 = 6;
 
-/// What was posted of a soul.
+/// The state of one soul's search entries.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     revision: u64,
-    /// The table may hold entries of all these. More than one only during an update or after it died.
+    /// The index may hold the entries of all these. There is more than one only during an update, or after an update died.
     posted: Vec<Indexed>,
-    /// What the totals include of this soul.
+    /// This soul's active services by category, as the totals include them.
     #[serde(default)]
     counted: BTreeMap<Category, u32>,
     #[serde(default)]
@@ -81,7 +83,7 @@ pub fn pending(db: &Db, slug: &Slug, now: Timestamp) -> Result<Write, StoreError
     Ok(Write::put(&db.tables.souls, pending_key(slug.as_str()), &pending)?.into_list(List::Index, now))
 }
 
-/// Posts the soul as its record is now and removes outdated entries. Does nothing if nothing changed.
+/// Writes the search entries for the soul's current record and removes outdated ones. Does nothing if nothing changed.
 pub async fn update(db: &Db, slug: &Slug, now: Timestamp) -> Result<(), StoreError> {
     for _ in 0..TRIES {
         if try_update(db, slug, now).await? {
@@ -94,7 +96,7 @@ pub async fn update(db: &Db, slug: &Slug, now: Timestamp) -> Result<(), StoreErr
 async fn try_update(db: &Db, slug: &Slug, now: Timestamp) -> Result<bool, StoreError> {
     let name = slug.as_str();
     let table = &db.tables.souls;
-    // The mark is read first: a later change leaves a new one.
+    // The mark is read first, so that a later change, which writes a new mark, is not missed.
     let mark: Option<Pending> = db.get_latest(table, pending_key(name)).await?;
     let services = Query::prefixed(table, &soul::partition(name), "SERVICE#", MAX_SERVICES)?.latest();
     let (soul, services, state) = tokio::try_join!(
@@ -133,7 +135,7 @@ async fn try_update(db: &Db, slug: &Slug, now: Timestamp) -> Result<bool, StoreE
     }
     db.batch_write(difference(db, name, &state, wanted.as_ref())?).await?;
 
-    // Another update may still be writing. Then the entries are checked again when it is done or dead.
+    // Another update may still be writing. Then a new mark is written, and the entries are checked again later.
     let alone = state.busy.is_none_or(|began| began.plus(DEAD_AFTER) <= now);
     let done = State {
         revision: mine.revision + 1,
@@ -196,7 +198,7 @@ fn difference(db: &Db, slug: &str, state: &State, wanted: Option<&Indexed>) -> R
     put.map(|(key, entry)| Write::put(table, key.clone(), entry)).chain(gone).collect()
 }
 
-/// The change of the totals.
+/// The change of the totals from one state to the other.
 fn counted(before: &State, after: &State) -> Change {
     let services = |state: &State| state.counted.values().map(|count| i64::from(*count)).sum::<i64>();
     let mut change = Change {

@@ -16,7 +16,7 @@ use super::party::Party;
 /// How much of a result is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// All of it (`full=true`).
+    /// The whole result (`full=true`).
     All,
     Beginning,
     /// As in a list of jobs.

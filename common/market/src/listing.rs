@@ -37,7 +37,7 @@ fn partition(category: Option<Category>, shard: usize) -> String {
     format!("{}#{shard}", category.map_or("all", Category::as_str))
 }
 
-/// Start of a page: after this row of each shard.
+/// The start of a page: the last row already read of each shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub category: Option<Category>,

@@ -55,7 +55,7 @@ impl Market {
         Ok(Market::handing_over(Gate::open(connections, config, catalog, runners).await?, &connections.http))
     }
 
-    /// A market whose gate hands over texts. Services are run by another function.
+    /// A market that delivers texts itself. Services are run by another function.
     pub fn handing_over(mut gate: Gate, http: &PlainHttp) -> Market {
         let webhook_key = webhook::key(&gate.quote_key);
         let service_runner = SoulServiceRunner::handing_over(&gate.app, &gate.engine.toolbox, webhook_key);

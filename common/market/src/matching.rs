@@ -1,4 +1,4 @@
-//! Whether a soul matches a query, how well, and why (in words, for the reader of the result).
+//! Compares souls with a query. The result says how well a soul matches, and explains why in words.
 
 use super::ranking::Tier;
 use super::vocabulary::Near;
@@ -39,10 +39,10 @@ impl Asked {
 
 /// A soul to match: its record, or the contents of a posting.
 pub struct Candidate<'a> {
-    /// The words of name and slug, each joined by hyphens.
+    /// The words of the name, joined by hyphens. `slug` has those of the slug.
     pub name: &'a str,
     pub slug: &'a str,
-    /// The words of both.
+    /// The words of the name and the slug.
     pub title: &'a [String],
     pub bio_has: &'a dyn Fn(&str) -> bool,
 }
@@ -52,9 +52,9 @@ pub struct Candidate<'a> {
 enum Found {
     Name,
     Bio,
-    /// It is the beginning of this word.
+    /// The query's word is the beginning of this word.
     Begun(String),
-    /// It was read as this word, with this many typos.
+    /// The query's word differs from this word by this many typos.
     Typo(String, usize),
     Not,
 }
@@ -66,12 +66,12 @@ pub struct Match {
     pub typos: usize,
     /// Number of query words that were not found.
     pub missing: usize,
-    /// The reason, in words.
+    /// The explanation, shown with the result.
     pub why: String,
 }
 
 impl Match {
-    /// The sort key before quality.
+    /// The part of the sort key that comes before the quality.
     pub fn order(&self) -> (Tier, usize, usize) {
         (self.tier, self.typos, self.missing)
     }

@@ -43,8 +43,8 @@ impl Execution {
     }
 }
 
-/// The execution that a call asks for. With a quote, the quoted terms apply, even if the seller changed them since. A
-/// quote in time is honoured even if the service is no longer sold.
+/// The execution that a call asks for. With a quote, the quoted terms apply, even if the seller changed them since. A quote
+/// that has not expired is honoured even if the service is no longer sold.
 pub async fn execution(market: &Market, soul: &str, service: &str, headers: &HeaderMap) -> Result<Execution, ApiError> {
     let db = &market.app.db;
     let soul = soul::find(db, soul).await?.ok_or(MarketError::SoulNotFound)?;
@@ -124,7 +124,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
     let version = quoted.map_or(soul.version, |quote| quote.terms);
     let text = match soul::load_version(db, soul.slug.as_str(), version).await? {
         Some(text) => text,
-        // A quote for something else. The gate refuses it.
+        // The quote is for something else. The gate will refuse it.
         None => soul::load_version(db, soul.slug.as_str(), soul.version)
             .await?
             .ok_or_else(|| StoreError::new(format_args!("{} has no text", soul.slug)))?,

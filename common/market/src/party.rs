@@ -1,4 +1,4 @@
-//! Who asks about a job: its buyer or its seller.
+//! The caller of a job route: the job's buyer or its seller.
 //!
 //! The job routes accept a bare `X-Agent-ID`, without proof, unless the deployment requires one (`SOUL_REQUIRE_PROOF`).
 //! A proof or token that is sent is always checked. A seller may also use its soul key.
@@ -61,9 +61,9 @@ pub async fn job_for(
 
 enum Asker {
     Agent(AgentId),
-    /// By `X-Agent-ID` without proof.
+    /// Named by `X-Agent-ID`, without proof.
     Named(AgentId),
-    /// By its soul key.
+    /// A seller, proven by its soul key.
     Soul(String),
 }
 
@@ -77,7 +77,8 @@ async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<As
         return Ok(Asker::Agent(market.app.caller(headers, needed).await?.agent));
     }
     let named = headers::agent_name(headers)?.ok_or(ApiError::ProofRequired)?;
-    // Without a proof, the source address pays the rate limit, so that a stranger cannot use up the named agent's.
+    // Without a proof, the request counts against the source address, so that a stranger cannot use up the named agent's
+    // limit.
     limits::take(&market.app, Subject::source(), Class::of_free(needed)).await?;
     Ok(Asker::Named(named.agent()))
 }

@@ -2,7 +2,7 @@
 //!
 //! | key | contents | read by |
 //! |---|---|---|
-//! | `NAMES#<first 2 letters>` / `<name>#<level>#<slug>` | its name, and its slug as a name | the whole query, as a name or its beginning |
+//! | `NAMES#<first 2 letters>` / `<name>#<level>#<slug>` | its name, and its slug as a name | the whole query, compared with names and beginnings of names |
 //! | `WORD#<word>` / `<where><level>#<slug>` | each word; where: 0 first of the name, 1 name, 2 bio | each word of the query |
 //! | `WORD#<word>+<word>` / the same | adjacent words, in either order | adjacent words of the query |
 //! | `SOUL#<slug>` / `CATEGORY#<category>`, with a place in the index `listed` | jobs | browsing a category |
@@ -35,7 +35,7 @@ const BIO_SEEN: usize = 200;
 /// rejects.
 const PRINT_BYTES: usize = 3;
 
-/// What is posted of a soul. Equal values have equal entries.
+/// The content of a soul's search entries. Equal values give equal entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Indexed {
     /// The words of the name, joined by hyphens.

@@ -1,9 +1,9 @@
 //! The order of search results. Every factor is a constant here, and [`document`] publishes these constants.
 //!
-//! First the tier: how well the words match. Within a tier: fewer typos, then more matched words, then quality.
+//! Results are sorted by tier (how well the words match), then by fewer typos, then by more matched words, then by quality.
 //!
-//! Wallets cost nothing, so neither their number nor their ratings alone count. What counts is what they paid the
-//! platform in fees. So a place in the ranking bought by selling to oneself costs those fees.
+//! Wallets cost nothing, so buyers and ratings are weighted by the fees that they paid to the platform. A seller who buys
+//! from itself to rise in the ranking has to pay those fees.
 
 use base::money::Usdc;
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,19 @@ use serde_json::{Value, json};
 
 use super::soul::Soul;
 
-/// Assumed rating of a soul without ratings, in hundredths of a star…
+/// Every soul's average includes assumed ratings: `PRIOR_VOTES` votes of this rating, in hundredths of a star.
 const PRIOR_RATING_HUNDREDTHS: u32 = 350;
-/// …with the weight of this many votes. They stay in the average, so one whole vote moves it by a sixth of the
-/// distance.
+/// Number of assumed votes. They always stay in the average, so the first whole vote moves it by a sixth of the distance.
 const PRIOR_VOTES: u32 = 5;
 /// Platform fee of a whole vote, and of the first unit of a buyer's weight.
 const FEE_OF_ONE: Usdc = Usdc::from_micro(50_000);
 /// Weights within the quality, in hundredths.
 const RATING_WEIGHT: u32 = 60;
 const REPUTATION_WEIGHT: u32 = 40;
-/// Doublings of the backing until its part is full: about a million.
+/// Number of doublings of the backing up to the highest score for it: a backing of about a million.
 const BACKING_DOUBLINGS: u32 = 20;
 
-/// Quality levels in the index. A soul is posted again only when it has clearly left its level.
+/// Quality levels in the index. A soul's search entries are written again only when its quality has clearly left its level.
 pub const LEVELS: u8 = 32;
 /// Largest distance of the quality from the middle of its level, in hundredths of a level.
 const STAYS_WITHIN: u32 = 75;
@@ -43,7 +42,7 @@ pub enum Tier {
     Words,
     /// As `Words`, but the last word is only the beginning of one.
     Begun,
-    /// Every word is there, at least one with a typo.
+    /// Every word is there, at least one of them with a typo.
     Fuzzy,
     /// At least half of the words are there.
     Some,
@@ -74,8 +73,9 @@ pub struct Standing {
     pub vote_stars: u64,
 }
 
-/// A buyer's weight by the platform fees it paid at one soul: 0 below [`FEE_OF_ONE`], then it grows with the square
-/// root. Two buyers weigh more than one who pays the same sum, and no weight can be bought for less.
+/// A buyer's weight by the platform fees it paid at one soul: 0 below [`FEE_OF_ONE`], then the square root of `fees /
+/// FEE_OF_ONE`, rounded down. So two buyers weigh more than one who pays the same sum, and each buyer that counts has cost
+/// at least [`FEE_OF_ONE`].
 pub fn weight_of_buyer(fees: Usdc) -> u64 {
     (fees.micro() / FEE_OF_ONE.micro()).isqrt()
 }
@@ -97,13 +97,13 @@ impl Standing {
         self.vote_weight as f64 / FEE_OF_ONE.micro() as f64
     }
 
-    /// Their stars.
+    /// The stars of these votes together.
     pub fn stars(self) -> f64 {
         self.vote_stars as f64 / FEE_OF_ONE.micro() as f64
     }
 
-    /// From 0 to 1. Grows with every good rating and with every doubling of the backing. [`document`] publishes the
-    /// same formula, and a test compares both.
+    /// The quality, from 0 to 1. Grows with every good rating and with every doubling of the backing. [`document`]
+    /// publishes the same formula, and a test compares both.
     pub fn quality(self) -> f64 {
         let prior = f64::from(PRIOR_RATING_HUNDREDTHS) / 100.0 * f64::from(PRIOR_VOTES);
         let average = (prior + self.stars()) / (f64::from(PRIOR_VOTES) + self.votes());
@@ -112,7 +112,7 @@ impl Standing {
         (rating * f64::from(RATING_WEIGHT) + reputation * f64::from(REPUTATION_WEIGHT)) / 100.0
     }
 
-    /// The quality level to post: the earlier level, unless the quality has clearly left it.
+    /// The quality level for the search entries: the earlier level, unless the quality has clearly left it.
     pub fn level(self, posted: Option<u8>) -> u8 {
         let steps = self.quality() * f64::from(LEVELS);
         match posted {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!([vote(0), vote(2_000), vote(50_000), vote(10_000_000)], [0, 2_000, 50_000, 50_000]);
     }
 
-    /// What a seller must pay in invented sales to pass a rival with twenty buyers and ten good ratings.
+    /// The cost for a seller to pass a rival with twenty buyers and ten good ratings by invented sales.
     #[test]
     fn buying_a_rank_costs_its_fees() {
         // The cheapest text (a millionth of a dollar) brings no platform fee; the cheapest service brings 0.002.
@@ -219,7 +219,7 @@ mod tests {
         let level = at(100).level(None);
         assert_eq!(at(110).level(Some(level)), level);
         assert!(at(1_000).level(Some(level)) > level);
-        // Up to a million buyers, a soul is posted again only a few times.
+        // Up to a million buyers, a soul's entries are written again only a few times.
         let (mut moves, mut posted) = (0, at(0).level(None));
         for backing in 0..1_000_000 {
             let now = at(backing).level(Some(posted));

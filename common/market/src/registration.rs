@@ -8,7 +8,7 @@
 //! | crash | result of a retry |
 //! |---|---|
 //! | before the soul is created | the soul is created, under the same soul key |
-//! | after the soul, before its answer | finds its soul by the key, and answers |
+//! | after the soul is created, before the answer is stored | the retry finds its soul by the key, and answers |
 
 use axum::response::Response;
 use base::digest::sha256_parts;

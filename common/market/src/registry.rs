@@ -40,8 +40,8 @@ pub struct Registered {
 
 /// Registers a soul and, if given, its first service.
 ///
-/// Only a valid body that passes the safety rules counts against the rate limit of its source. Whether the slug and the
-/// text are free is checked after that, so guessing them counts. Repeating a registration fails because the slug is
+/// Only a valid body that passes the safety rules counts against the rate limit of its source. Taken slugs and texts are
+/// refused after the request was counted, so guessing them is limited. A repeated registration fails because the slug is
 /// taken, unless `named` is the key that the soul was created with.
 pub async fn register(
     market: &Market,
@@ -142,8 +142,8 @@ async fn enter(
     Ok(Registered { soul, key, service })
 }
 
-/// The existing soul of this slug, if this same registration created it and the answer was lost: only then the keys
-/// match.
+/// The existing soul of this slug, if its key is the key of this registration: then the same request created it and the
+/// answer was lost. Else an error, because the slug is taken.
 async fn made_before(app: &App, asked: Soul, key: String, service: Option<Service>) -> Result<Registered, ApiError> {
     let there = latest(app, &asked.slug).await?;
     if there.key_hash != asked.key_hash {
@@ -287,7 +287,7 @@ pub async fn add_service(market: &Market, soul: &Soul, body: &Map<String, Value>
     }
 }
 
-/// Changes the members of a service that a body names.
+/// Changes the members of a service that are present in the body.
 pub async fn change_service(
     market: &Market,
     soul: &Soul,
@@ -383,7 +383,7 @@ async fn update_service(
         let expression = format!(
             "SET #terms = :terms, #active = :active, #category = :category, #updated = :now{described}{tested}{remove}"
         );
-        // Every concurrent change alters one of these two.
+        // Every change of a service alters the version or the time, so a concurrent change makes this condition fail.
         let mut write = Write::update(souls, key.clone(), &expression)
             .only_if("#terms.#version = :version AND #updated = :before")
             .bind("terms", &after.terms)?
@@ -425,7 +425,7 @@ async fn update_service(
 }
 
 impl Market {
-    /// What service forms must know about the deployment.
+    /// The limits of this deployment that service forms check.
     pub fn ground<'a>(&'a self, text: TextOf<'a>) -> DeploymentLimits<'a> {
         DeploymentLimits { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
     }

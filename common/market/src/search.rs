@@ -1,9 +1,10 @@
 //! Ranked search for souls by the words of name, slug and bio ([`super::ranking`]).
 //!
-//! Three rounds of reads, whatever the size of the table. First the lists of the query's words, of adjacent words and
-//! of names that begin with the query, with the vocabulary's buckets. Then, if little was found, the lists of similar
-//! words. Then the records of the best, to confirm the match. Every list is read from its best end up to a limit; all
-//! limits together are [`MAX_ITEMS`].
+//! A search reads in three rounds, whatever the size of the table. The first reads the lists of the query's words, of
+//! adjacent words and of names that begin with the query, and the vocabulary's buckets. The second reads the lists
+//! of words that begin with the query's last word and, if little was found, of words that correct a typo. The third reads
+//! the records of the best matches, to confirm them. Every list is read from its best entries up to a limit. All limits
+//! together are [`MAX_ITEMS`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +42,7 @@ const NEAR_LISTS: usize = 6;
 const NEAR_EACH: usize = 20;
 /// Vocabulary buckets: ten per word, and one for beginnings of the last word.
 const BUCKETS: usize = LISTS * 10 + 1;
-/// Extra records, for those that no longer match.
+/// Extra records to read, because some may no longer match.
 const SPARE: usize = 10;
 /// Typos are tried if the exact words find fewer souls than this.
 const FEW: usize = 5;

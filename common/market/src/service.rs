@@ -25,7 +25,7 @@ pub const MAX_SERVICES: usize = 50;
 /// Most test cases of one service.
 pub const MAX_TEST_CASES: usize = 10;
 
-/// How the work is done.
+/// The kind of executor that does the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Executor {
@@ -147,9 +147,9 @@ impl Terms {
         }
     }
 
-    /// The budget of work that is bought without a quote. Such a payment does not show which terms the buyer saw, so a
-    /// raise counts only after the lifetime of a quote. The model's budget is a share of the price, and the payment
-    /// states the price.
+    /// The budget of work that is bought without a quote. Such a payment does not show which terms the buyer saw. So a
+    /// raise of the budget applies only after the lifetime of a quote. The model's budget needs no such delay if only the
+    /// price changed: it is a share of the price, which the payment states.
     pub fn budget_without_quote(&self, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Usage {
         let budget = self.budget(has_model);
         match self.raised.filter(|raise| now < raise.at.plus(quote_ttl)) {

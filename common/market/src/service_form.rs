@@ -248,7 +248,7 @@ fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
     }
 }
 
-/// The executor when the body does not name one: the present one, unless it conflicts with `sandbox`.
+/// The executor if the body does not name one: the present one, unless it conflicts with `sandbox`.
 fn follow(terms: &Terms, ground: &DeploymentLimits<'_>) -> Executor {
     match terms.executor {
         Executor::Worker if terms.sandbox && ground.model.is_some() => Executor::Model,
@@ -311,7 +311,7 @@ fn tools(catalog: &Catalog, value: &Value) -> Result<Vec<String>, Wrong> {
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-/// Checks only the URL's text. Where it leads is checked at each call.
+/// Checks only the URL's text. The address that it resolves to is checked at each call.
 fn webhook(value: &Value, policy: &FetchPolicy) -> Result<String, Wrong> {
     let text = text(1, 2048)(value)?;
     match check_address(&text, policy) {

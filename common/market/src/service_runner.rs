@@ -50,7 +50,7 @@ pub struct SoulServiceRunner {
     pub model: Option<Arc<dyn work::Executor>>,
     /// Runs sellers' programs. Absent in functions that only hand texts over.
     pub programs: Option<Arc<dyn work::Executor>>,
-    /// Its guarded client sends the webhooks, whose URLs come from sellers.
+    /// Has the guarded HTTP client that sends webhooks, because their URLs come from sellers.
     pub toolbox: Arc<Toolbox>,
     pub webhook_key: hmac::Key,
     /// The tools that services may use.

@@ -1,8 +1,8 @@
 //! Limits on concurrent jobs in the executor, per soul and per buyer, so that none of them uses all capacity. A job
 //! without a free slot is postponed.
 //!
-//! A slot is a row taken by a condition and valid until a time, like a lease. After a crash it becomes free when that
-//! time is over, one execution later. The same job can take its own slot again at once.
+//! A slot is a row that is taken by a conditional write and has an expiry, like a lease. After a crash it becomes free
+//! when it expires, which is after the longest time of one execution. The same job can take its own slot again at once.
 
 use std::time::Duration;
 

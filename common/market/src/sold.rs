@@ -1,5 +1,6 @@
-//! Lists of a soul's jobs, newest first, over the index of jobs, which keeps open, completed and failed jobs apart. A
-//! page reads no more rows than its offset and limit, however many jobs there are.
+//! Lists of a soul's jobs, newest first. The index keeps open, completed and failed jobs in separate partitions. A page
+//! reads at most as many rows of each as its offset and limit need. A page of pending or processing jobs reads up to
+//! `OPEN_READ` rows.
 
 use std::collections::HashSet;
 
@@ -66,7 +67,7 @@ pub async fn of_soul(db: &Db, soul: &str, page: &Page, now: Timestamp) -> Result
             for outcome in wanted {
                 all.extend(rows(db, soul, *outcome, page.offset + page.limit + 1, now).await?);
             }
-            // A job that ends between two queries appears in both.
+            // A job that ends between two queries appears in both results.
             let mut seen = HashSet::new();
             all.retain(|row| seen.insert(row.pk.clone()));
             all.sort_by_key(|row| std::cmp::Reverse(row.created));

@@ -81,7 +81,7 @@ pub struct Soul {
     /// Size of the text. Missing in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text_bytes: Option<usize>,
-    /// Where earnings are paid out.
+    /// The wallet that earnings are paid to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wallet: Option<Address>,
     /// The wallet's owner signed the link.
@@ -107,7 +107,7 @@ pub struct Soul {
     /// Number of services, including disabled ones. Changed by attribute.
     #[serde(default)]
     pub services: u32,
-    /// Partition of the index of listed souls; absent while suspended (see `marketplace::listing`).
+    /// Partition of the index of listed souls; absent while suspended (see `market::listing`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<String>,
     pub created: Timestamp,

@@ -16,9 +16,9 @@ const SHARDS: u8 = 8;
 /// Amounts to add; negative ones are subtracted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Listed souls. Counted by `marketplace::index`.
+    /// Listed souls. Counted by `market::index`.
     pub souls: i64,
-    /// Active services of listed souls. Counted by `marketplace::index`.
+    /// Active services of listed souls. Counted by `market::index`.
     pub services: i64,
     pub completed: i64,
     pub failed: i64,

@@ -12,8 +12,8 @@
 //! | during the trial | the same |
 //! | after the result is stored | the next trial is due a day later |
 //!
-//! Each change requests a trial, and each trial requests the next daily one. A daily trial soon after another trial
-//! ends its own row, so that many changes leave one row.
+//! Each change requests a trial, and each trial requests the next daily one. A daily trial that is due soon after another
+//! trial is skipped and its row deleted. So after many changes only one row is left.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! The vocabulary of all souls' words, in small buckets. With it a query finds similar words: those it is the beginning
-//! of, and those it differs from by typos. A word is in four buckets, however many souls use it.
+//! The vocabulary of all souls' words, in small buckets. With it a search finds words that are similar to a word of the
+//! query: words that begin with it, and words that differ from it by typos. A word is in four buckets, however many souls
+//! use it.
 //!
 //! In a word of at least four letters, one typo leaves either the first two or the last two letters unchanged and
 //! changes the length by at most one. The exception is a swap in the middle of four letters, which is looked up
@@ -70,7 +71,7 @@ pub fn band(souls: u64) -> u8 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
     pub word: String,
-    /// 0 if the query is its beginning.
+    /// 0 if the query's word is its beginning.
     pub typos: usize,
 }
 
@@ -102,7 +103,7 @@ pub fn buckets(word: &str) -> Vec<Key> {
     ]
 }
 
-/// The buckets with the words that a query's word is the beginning of (`begun`) or a typo of: at most eleven.
+/// The buckets to read for words that begin with `word` (if `begun`) or differ from it by a typo: at most eleven.
 pub fn near_buckets(word: &str, begun: bool) -> Vec<Key> {
     let letters: Vec<char> = word.chars().collect();
     let mut keys = Vec::new();
@@ -133,7 +134,7 @@ pub fn begun_by<'a>(word: &str, buckets: impl IntoIterator<Item = &'a Bucket>) -
     found.into_iter().take(NEAR).map(|(_, _, word)| Near { word: word.clone(), typos: 0 }).collect()
 }
 
-/// Words in these buckets that `word` is a typo of: the nearest first, then the most common.
+/// Words in these buckets that differ from `word` by typos: the fewest typos first, then the most common.
 pub fn meant_by<'a>(word: &str, buckets: impl IntoIterator<Item = &'a Bucket>) -> Vec<Near> {
     let most = typos_allowed(word);
     let mut found = BTreeSet::new();

@@ -1,10 +1,10 @@
 //! The wallet where a seller is paid. One wallet belongs to one soul, and one soul has one wallet.
 //!
-//! The soul key links a wallet. A link with a signature of the wallet (a proven link) cannot be taken over. It replaces
-//! another soul's link without one, so nobody can occupy an address against its owner's will.
+//! A caller with the soul key links a wallet. A link that the wallet's owner signed (a proven link) cannot be replaced by
+//! another soul. It replaces another soul's unproven link, so nobody can occupy an address against its owner's will.
 //!
 //! Purchases by a soul's own wallet do not count, and it cannot rate the soul. A wallet is the soul's own if its owner
-//! signed the link, or if a payout went to it. A bare link proves nothing, because it can name anybody's wallet.
+//! signed the link, or if a payout went to it. An unproven link does not count here, because it can name anybody's wallet.
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -137,7 +137,7 @@ fn set_it(
 /// The writes that mark a wallet's purchases as the soul's own.
 struct Own {
     writes: Vec<Write>,
-    /// For the soul's record, which the caller writes.
+    /// Figures for the soul's record, which the caller writes.
     left: Left,
 }
 
@@ -165,7 +165,7 @@ async fn own_purchases(db: &Db, slug: &str, wallet: Address) -> Result<Option<Ow
     }
     let mut reputation = reputation::load_latest(db, slug).await?;
     reputation.take_out(&mut buyer);
-    // Under the balance's revision, as every counter.
+    // Bound to the balance's revision, like every counter.
     let mut writes = Books::open(balance).writes(db, slug)?;
     writes.push(reputation.write(db, slug)?);
     writes.push(buyer.write(db, slug, agent)?);

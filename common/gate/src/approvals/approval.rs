@@ -90,7 +90,7 @@ impl Status {
 pub enum Source {
     /// A rule of the owner's policy held a call.
     Policy,
-    /// The agent asked of its own accord.
+    /// The agent requested the approval itself (`POST /v1/approvals`).
     Api,
 }
 
@@ -113,10 +113,10 @@ pub struct Approval {
     /// JSON of the action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// The full JSON if the preview is only its beginning. Stored in an item of its own and loaded for the page.
+    /// The full JSON, if `preview` was cut. Stored in an item of its own and loaded for the page.
     #[serde(skip)]
     pub whole: Option<String>,
-    /// The preview is not everything. The full JSON is in its own item, or is too large to be stored.
+    /// `preview` was cut. The full JSON is in its own item, or is too large to be stored.
     #[serde(default)]
     pub cut: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,8 +181,8 @@ impl Approval {
         }
     }
 
-    /// Until when it can be used if it is approved now. A question that the agent asked of its own accord releases no call
-    /// and stays approved.
+    /// The end of the time in which it can be used, if it is approved now. `None` for an approval that the agent requested
+    /// itself: it releases no call and stays approved.
     pub fn use_by_if_approved(&self, now: Timestamp) -> Option<Timestamp> {
         let had = Duration::from_millis((self.expires_at.millis() - self.created_at.millis()).unsigned_abs());
         (self.source == Source::Policy).then(|| now.plus(had.max(USE_AT_LEAST)))

@@ -1,4 +1,4 @@
-//! The human to ask: an e-mail address or a phone number, and what of it an agent may see.
+//! The human who decides: an e-mail address or a phone number, and the masked form that agents may see.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Applies a draft policy to past charges: which would it have held or denied?
+//! Applies a draft policy to past charges, and lists those that it would have held or denied.
 //!
 //! Receipts keep tool, price and time, but no recipients. Rules about recipients are listed as not evaluated.
 
@@ -10,9 +10,9 @@ use tools::spec::Catalog;
 
 use super::policy::{ACTIONS, Facts, Policy, Rule, Verdict};
 
-/// How far back it looks, in days.
+/// The period of past charges that is checked, in days.
 pub const DAYS: u64 = 30;
-/// Most receipts it looks at, the newest ones.
+/// Most receipts that are checked, the newest ones.
 pub const MAX_RECEIPTS: usize = 1000;
 
 /// Applies the draft. `receipts` are newest first.

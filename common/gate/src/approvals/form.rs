@@ -25,7 +25,7 @@ pub const MAX_PREVIEW_CHARS: usize = 4000;
 
 type Object = Map<String, Value>;
 
-/// A request for approval that an agent makes of its own accord.
+/// The body of `POST /v1/approvals`: an approval that an agent requests itself.
 #[derive(Debug)]
 pub struct Request {
     pub action_summary: String,

@@ -49,8 +49,9 @@ pub enum GateVerdict {
 
 /// Judges a call by its agent's policy. Costs one read if there is none.
 ///
-/// # Errors 403 `action_denied_by_policy`; 403 `approval_required` with the new or existing approval; 403
-/// `approval_invalid` for an approval that does not release this call; 409 `too_many_pending_approvals`.
+/// # Errors
+/// 403 `action_denied_by_policy`; 403 `approval_required` with the new or existing approval; 403 `approval_invalid` for an
+/// approval that does not release this call; 409 `too_many_pending_approvals`.
 pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Result<GateVerdict, ApiError> {
     let Some(policy) = store::policy(db, call.agent).await? else { return Ok(GateVerdict::Allowed) };
     match policy.judge(call.tool, call.input, call.amount, call.now) {

@@ -38,8 +38,8 @@ impl Notices {
         &self.mailer
     }
 
-    /// Notifies the approver of a new approval and stores the result. Never fails: an approval that nobody was notified of
-    /// expires, which counts as denied. The held call waits for this.
+    /// Notifies the approver of a new approval and stores the result. The held call waits for this. It never fails: without
+    /// a notification the approval expires, which counts as denied.
     pub async fn send(&self, db: &Db, approval: &mut Approval, token: &LinkToken, now: Timestamp) {
         let sent = tokio::time::timeout(PATIENCE, self.deliver(db, approval, token, now)).await;
         let error = match sent.unwrap_or(Err(Failure::Mail(MailError::Silent))) {

@@ -134,7 +134,7 @@ pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Respo
 }
 
 /// Escapes text for HTML elements and quoted attributes. Invisible characters and those that change the text direction are
-/// shown as their code points, so that what is read is what is there.
+/// shown as their code points, so that they cannot mislead the approver.
 pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len() + text.len() / 8);
     for letter in text.chars() {

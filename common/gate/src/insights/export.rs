@@ -5,8 +5,8 @@
 //! consecutive pages form one chain when they are concatenated.
 //!
 //! CSV is RFC 4180 with line feeds: an absent value is an empty cell, an empty string is `""`. A string that a spreadsheet
-//! would take for a formula gets an apostrophe in front, as does one that already starts with an apostrophe; [`read_line`]
-//! removes it.
+//! would read as a formula gets an apostrophe in front. So does a string that already starts with an apostrophe.
+//! [`read_line`] removes it.
 
 use std::collections::BTreeMap;
 

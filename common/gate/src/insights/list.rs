@@ -18,9 +18,10 @@ use super::{MAX_RECEIPTS, explain};
 pub const CATEGORIES: [&str; 6] =
     ["data", "verification", "communication", "commerce", "infrastructure", "agent_to_agent"];
 const MAX_LIMIT: usize = 100;
-/// A page ends before it exceeds this many bytes: what callers attach to a receipt may be long, and appears twice in it.
+/// A page ends before it exceeds this many bytes. The metadata that callers attach to a receipt may be long, and appears
+/// twice in it.
 const MAX_PAGE_BYTES: usize = 256 * 1024;
-/// Approximate size of a receipt without that.
+/// Approximate size of a receipt without metadata.
 const ROW_BYTES: usize = 1024;
 /// How many receipts are read at a time while searching for a category.
 const BATCH: usize = 500;
@@ -47,7 +48,7 @@ pub struct Listed {
 }
 
 impl Filter {
-    /// Parses a query. Of `period` and `since`, the later start counts.
+    /// Parses a query. If it has both `period` and `since`, the later start applies.
     pub fn read(query: Option<&str>, now: Timestamp) -> Result<Filter, ApiError> {
         let mut params = Params::of(query);
         let mut span = span(&mut params);

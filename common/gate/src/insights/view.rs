@@ -38,11 +38,13 @@ pub struct ReceiptView {
     pub alg: Option<&'static str>,
     pub created_at: String,
     pub settled_at: Option<String>,
-    /// After failed work: what was credited back, and what was kept because it had been used. Then the part paid with
-    /// credits, and the access token that paid.
+    /// Credited back after failed work.
     pub credited_usdc: Option<String>,
+    /// Kept after failed work, for paid resources that it had used.
     pub kept_usdc: Option<String>,
+    /// The part paid with credits.
     pub credits_used_usdc: String,
+    /// The access token that paid.
     pub access_token_id: Option<String>,
 }
 
@@ -74,7 +76,7 @@ pub struct AuditRow {
     pub receipt_key_id: Option<String>,
     pub receipt_alg: Option<String>,
     pub receipt_signed: bool,
-    /// The part that was kept of an amount that was credited back. If present, it is signed too.
+    /// The part of the price that was kept after failed work. If present, it is signed too.
     pub kept_usdc: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The engine: takes a job from its claim to its end, whichever process picks it up.
 //!
-//! The same code runs a direct call in the function that received it, a queued one in the worker, and what either left
-//! behind after a crash. [`super::job::next_step`] decides the next step, and every transition is stored before the next
+//! The same code runs a direct call in the function that received it and a queued one in the worker. It also resumes jobs
+//! after a crash. [`super::job::next_step`] decides the next step, and every transition is stored before the next
 //! step runs.
 //!
 //! | crash | what is found | what happens |
@@ -10,11 +10,11 @@
 //! | claim written, queue send lost | claimed, no lease | the sweeper sends it again |
 //! | before the intent is written | claimed, lease expired | settled as if new |
 //! | between intent and broadcast | submitted, unknown on chain | the same bytes are broadcast |
-//! | between broadcast and mark | submitted, known on chain | read off the chain |
-//! | between a raise of the fee, its writing and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
-//! | (no crash) a reorganisation after the mark | settled, gone from the chain | claimed again and sent again (`super::finality`) |
+//! | between broadcast and storing the outcome | submitted, known on chain | the outcome is read from the chain |
+//! | between raising the fee, storing the raise and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
+//! | (no crash) a reorganisation after settlement | settled, gone from the chain | claimed again and sent again (`super::finality`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back |
-//! | between work and mark | settled, no outcome | as above: tools may run twice, charges never |
+//! | between the work and storing its outcome | settled, no outcome | as above: tools may run twice, charges never |
 //! | while sold work uses a paid tool or the model | its usage is on the job | the next attempt has the rest of the budget |
 
 use std::sync::Arc;
@@ -47,9 +47,9 @@ const INLINE_RESULT_BYTES: usize = 8 * 1024;
 /// Largest result, as JSON bytes. With the rest of the answer, and in base64, it stays below Lambda's response limit
 /// ([`platform::http::lambda`]).
 pub const MAX_RESULT_BYTES: usize = 4 * 1024 * 1024;
-/// Delay before a settlement that is pending, or could not be sent, is looked at again.
+/// Delay before a settlement that is pending, or could not be sent, is checked or sent again.
 const SETTLEMENT_PAUSE: Duration = Duration::from_secs(15);
-/// Delay before a seller's worker is reminded of a job it has not claimed. Doubles with each attempt, up to an hour.
+/// Delay before a seller's worker is reminded of a job it has not claimed. Doubles with each attempt, up to 64 minutes.
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
 /// Delay before a job that found no free slot is tried again. Doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
@@ -98,14 +98,15 @@ impl Queues {
 
 /// Runs the work of jobs that were sold for a soul.
 pub trait ServiceRunner: Send + Sync {
-    /// Does the work, or returns until when the seller's own worker has it: never later than the deadline in the service's
-    /// terms.
+    /// Does the work, or hands it to the seller's own worker and returns the end of that worker's time. It is never later
+    /// than the deadline in the service's terms.
     fn run<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Attempted>;
 
     /// Notifies the seller's worker of a job that it has not claimed. Called on hand-over and at intervals.
     fn remind<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, ()>;
 
-    /// Runs the test cases of a service, for the trial that was due at `due`. `daily` for a trial without any change.
+    /// Runs the test cases of a service, for the trial that was due at `due`. `daily`: the trial was not caused by a change
+    /// of the service.
     fn try_out<'a>(
         &'a self,
         soul: &'a str,
@@ -123,19 +124,19 @@ pub struct Attempted {
     pub used: Usage,
 }
 
-/// How far an attempt came.
+/// The progress that an attempt made.
 #[derive(Debug)]
 pub enum Worked {
     Done(Output),
-    /// Somebody outside does the work, until then.
+    /// The seller's own worker has the work until then, or our tool waits for an external event until then.
     HandedOver {
         until: Timestamp,
     },
-    /// The soul or the buyer has the most jobs running that are allowed at once: nothing was done; it is tried later.
+    /// The soul or the buyer has reached its limit of concurrent jobs. Nothing was done; the job is retried later.
     Busy,
 }
 
-/// Whether a caller waits while the job is advanced.
+/// The way a job is advanced: for a caller who waits, or in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {
     /// A caller waits: what is not available now fails, and settlement after the work is left to the worker.
@@ -145,7 +146,7 @@ pub enum RunMode {
 }
 
 impl Engine {
-    /// Takes a job up and advances it. `Ok` also if there is nothing to do.
+    /// Leases a job and advances it. `Ok` also if there is nothing to do.
     pub async fn run(&self, request_id: RequestId) -> Result<(), StoreError> {
         let holder = hex0x(&digest::random::<8>());
         match store::take_up(&self.db, request_id, &holder, self.clock.now()).await? {
@@ -305,7 +306,7 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    /// Puts a job down that found no free slot and queues it again, with growing delays, for at most [`MOST_WAIT`].
+    /// Releases a job that found no free slot, and queues it again with growing delays, for at most [`MOST_WAIT`].
     async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
         let now = self.clock.now();
         if now >= job.created.plus(MOST_WAIT) {
@@ -392,7 +393,7 @@ impl Engine {
             deadline,
             reporter,
         };
-        // Dropping the set aborts the task, so a job that another process took up is not worked on here too.
+        // Dropping the set aborts the task. So if another process takes over the job, this one stops working on it.
         let mut work = JoinSet::new();
         work.spawn((runner.run)(self.toolbox.clone(), task));
         match tokio::time::timeout(runner.spec.deadline, work.join_next()).await {
@@ -471,7 +472,7 @@ fn signed_payment(job: &Job) -> Result<Authorization, StoreError> {
     job.payment.clone().ok_or_else(|| StoreError::new(format_args!("job {} has no payment to settle", job.request_id)))
 }
 
-/// Delay until a handed-over job is looked at again: for reminders, at growing intervals, and at its deadline.
+/// Delay until a handed-over job is checked again: at growing intervals, to remind its worker, and at its deadline.
 fn reminder(job: &Job, until: Timestamp, now: Timestamp) -> Duration {
     let times = job.attempt.saturating_sub(job.settled_in).min(6);
     let left = Duration::from_millis((until.millis() - now.millis()).max(0).unsigned_abs());

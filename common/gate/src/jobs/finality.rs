@@ -31,7 +31,7 @@ use super::store;
 
 /// Number of partitions for the rows.
 const SHARDS: u8 = 4;
-/// Rows read from one shard in one look.
+/// Rows read from one shard per run.
 const ROWS: usize = 20;
 /// Delay of the first pass. Blocks are rarely replaced after this long, and a payment lost in a replaced one is mostly
 /// still valid.
@@ -40,7 +40,7 @@ const SOON: Duration = Duration::from_secs(60);
 const LATE: Duration = Duration::from_secs(20 * 60);
 /// A row is given up after this long if its chain never reports a final block.
 const FINAL_AT_LAST: Duration = Duration::from_secs(24 * 3600);
-/// Delay before a row that is not final yet is looked at again.
+/// Delay before a row is checked again that is not final yet.
 const NOT_YET: Duration = Duration::from_secs(5 * 60);
 /// How far back the use of a nonce is searched for, in ranges of blocks: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
@@ -122,7 +122,7 @@ pub async fn is_over(db: &Db) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// The result of a look.
+/// The result of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Looked {
     /// Payments that were checked.
@@ -131,7 +131,7 @@ pub struct Looked {
     pub reopened: u32,
 }
 
-/// Checks what is due. What fails now is left for the next look.
+/// Checks the payments that are due. A payment whose check fails is checked again in the next run.
 pub async fn look(db: &Db, chain: &Chain, now: Timestamp) -> Result<Looked, StoreError> {
     let look = Look { db, chain, now, head: OnceLock::new(), last_final: OnceLock::new() };
     let (mut looked, mut failed) = (Looked::default(), None);
@@ -154,7 +154,7 @@ enum Pass {
     Late,
 }
 
-/// One look. Asks the chain for its head and its last final block at most once, and only if they are needed.
+/// One run. Requests the chain's head and its last final block at most once each, and only if they are needed.
 struct Look<'a> {
     db: &'a Db,
     chain: &'a Chain,

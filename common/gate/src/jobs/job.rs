@@ -33,7 +33,7 @@ use crate::work::Usage;
 
 /// Duration of a lease. A worker that has not renewed it by then counts as crashed.
 pub const LEASE: std::time::Duration = std::time::Duration::from_secs(40);
-/// How many attempts settlement gets, and then the work gets.
+/// Most attempts at settlement. The work gets as many again.
 pub const MAX_ATTEMPTS: u32 = 5;
 pub use tools::spec::RETENTION;
 /// Number of partitions of the index of open jobs.
@@ -178,21 +178,21 @@ pub struct Job {
     /// Usage of paid tools and the model, over all attempts. Recorded before it is used.
     #[serde(default, skip_serializing_if = "Usage::is_none")]
     pub used: Usage,
-    /// How often the job was taken up. Also the fencing token: a process with an older number can no longer write.
+    /// Number of times the job was leased. Also the fencing token: a process with an older number can no longer write.
     pub attempt: u32,
     /// The attempt in which the money arrived. Attempts at the work are counted from here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settled_in: u32,
-    /// How often no executor slot was free. These do not count as attempts.
+    /// Number of times no executor slot was free. These do not count as attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub put_down: u32,
     /// Somebody has subscribed to it, so its changes are pushed (see [`crate::push`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
-    /// Until then nobody else takes the job up.
+    /// The end of the lease. No other process leases the job before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
-    /// Random id of the process that took it up last. Distinguishes our own write, repeated by the SDK after a lost answer,
+    /// Random id of the process that leased it last. Distinguishes our own write, repeated by the SDK after a lost answer,
     /// from another process's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
@@ -293,7 +293,7 @@ impl Job {
         next_step(self.outcome, self.settlement, self.overlap)
     }
 
-    /// Whether the next step has used up its attempts.
+    /// Whether the attempts at the next step are used up.
     pub fn is_worn_out(&self) -> bool {
         let tried = match self.settlement {
             Settlement::Settled => self.attempt.saturating_sub(self.settled_in).saturating_sub(self.put_down),

@@ -1,4 +1,4 @@
-//! Records on its job what sold work uses.
+//! Records the usage of sold work on its job.
 
 use base::clock::Clock;
 use platform::store::{BoxFuture, Db, StoreError};
@@ -12,7 +12,7 @@ use crate::work::{Meter, Usage};
 pub struct JobMeter {
     db: Db,
     clock: Clock,
-    /// The job as it was taken up.
+    /// The job as it was when it was leased.
     job: Job,
 }
 

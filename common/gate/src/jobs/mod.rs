@@ -1,4 +1,4 @@
-//! Jobs: every paid call is one, whether its answer is direct or queued.
+//! Jobs. Every paid call becomes a job, whether its answer is direct or queued.
 //!
 //! [`job`] has the record and the rule for the next step. [`store`] makes each transition one conditional write or one
 //! transaction. [`engine`] runs the steps, [`meter`] records what sold work uses, [`sweep`] finds jobs that got stuck,

@@ -1,8 +1,8 @@
 //! Every transition of a job, as conditional writes.
 //!
 //! Each write requires that the attempt making it is still the latest, so a worker that lost its lease can change nothing.
-//! It also requires the same `created`, because a job that came to nothing may be replaced by a new one with the same id,
-//! whose attempts start again. What belongs together (job, receipt, balance, claim) is one transaction.
+//! It also requires the same `created`, because a job that bought nothing may be replaced by a new one with the same id,
+//! whose attempts start again. Job, receipt, balance and claim change together in one transaction.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
         .bind("failed", Outcome::Failed)
 }
 
-/// Takes a job up for one lease. `None` if nothing is open or another process holds the lease.
+/// Leases a job. `None` if nothing is open or another process holds the lease.
 pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestamp) -> Result<Option<Job>, StoreError> {
     let expression = "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now";
     let write = Write::update(&db.tables.jobs, job::key(request_id), expression)
@@ -101,7 +101,7 @@ pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestam
 /// The condition of every transition: this is the latest attempt at this job.
 const HELD: &str = "#attempt = :attempt AND #created = :created AND attribute_exists(#open)";
 
-/// A condition check that the job is still at this attempt, for transactions of others.
+/// A condition check that the job is still at this attempt, for transactions of other modules.
 pub fn held(db: &Db, job: &Job) -> Result<Write, StoreError> {
     let check = Write::check(&db.tables.jobs, job.key()).only_if(HELD);
     check.bind("attempt", job.attempt)?.bind("created", job.created)
@@ -231,8 +231,8 @@ impl Refusal {
     }
 }
 
-/// The money will not arrive. Work that was not done is not done any more, and the claim is reopened: the payment may
-/// succeed later, when the wallet has funds or somebody else broadcasts it.
+/// The money will not arrive. A job whose work has not ended fails. The claim is reopened, because the payment may succeed
+/// later: when the wallet has funds, or when somebody else broadcasts it.
 pub async fn refused(
     db: &Db,
     signer: &ReceiptSigner,
@@ -483,8 +483,8 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
     Ok(())
 }
 
-/// Hands the work to the seller's own worker until `until` and releases the lease. The job is looked at again after
-/// `look_again`.
+/// Hands the work over until `until` (to the seller's own worker, or to an external event) and releases the lease. The job
+/// is checked again after `look_again`.
 pub async fn hand_over(
     db: &Db,
     signer: &ReceiptSigner,
@@ -496,7 +496,8 @@ pub async fn hand_over(
     let due = now.plus(look_again);
     let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
     let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
-    // Our own work takes moments, so its receipt shows the settlement when it ends. This work may take days.
+    // Show the settlement on the receipt now, because handed-over work may take days. Other receipts show it when the work
+    // ends.
     if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
         writes.push(revised(db, signer, job, now).await?);
     }
@@ -545,7 +546,7 @@ pub async fn pending(
     Ok(())
 }
 
-/// An open job, as the index has it.
+/// A row of the index of open jobs.
 #[derive(Clone, Debug, Deserialize)]
 pub struct OpenJob {
     pub pk: String,
@@ -568,7 +569,7 @@ fn open(db: &Db) -> InIndex<'_> {
     }
 }
 
-/// Moves a due job's next look to `due`. `false` if another sweeper did.
+/// Moves the time when the sweeper checks a due job to `due`. `false` if another sweeper did.
 pub async fn look_again_at(
     db: &Db,
     request_id: RequestId,

@@ -15,13 +15,13 @@ use super::store;
 
 /// Jobs taken from one shard in one sweep.
 const PER_SHARD: usize = 200;
-/// How long a job is left alone after it was sent again.
+/// Delay before a job that was sent to its queue again is swept the next time.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Jobs sent again.
+    /// Jobs sent to their queue again.
     pub sent: u32,
     /// Age of the oldest of them since it was created, in seconds.
     pub oldest_secs: u64,
@@ -88,8 +88,8 @@ async fn sweep_shard(
 ) -> Result<(), StoreError> {
     for open in store::due(db, lane, shard, now, PER_SHARD).await? {
         let Some(request_id) = job::request_id_of(&open.pk) else { continue };
-        // Moved before it is sent: so only one of two sweepers sends it, and if the message is lost, the job becomes due
-        // again.
+        // The due time is moved first. So only one of two sweepers sends the job, and it becomes due again if the message
+        // is lost.
         if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
             queue::send_or_log(queue, request_id, None).await;
             swept.sent += 1;

@@ -30,10 +30,11 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     Ok(message)
 }
 
-/// The body of `GET /v1/requests/{id}`. `result` is absent until there is one, because a known client takes a falsy
-/// `result` for none.
+/// The body of `GET /v1/requests/{id}`. `result` is absent until there is one, because a known client treats a
+/// falsy `result` as missing.
 ///
-/// # Errors 410 for a result that is no longer stored.
+/// # Errors
+/// 410 for a result that is no longer stored.
 pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     let mut body = json!({
         "request_id": job.request_id,

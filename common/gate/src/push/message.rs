@@ -25,7 +25,8 @@ pub enum Said {
 
 /// Parses a client's message.
 ///
-/// # Errors 400 `invalid_request` with the paths of the invalid members.
+/// # Errors
+/// 400 `invalid_request` with the paths of the invalid members.
 pub fn read(text: &str) -> Result<Said, ApiError> {
     let wrong =
         || ApiError::field("", "send JSON: {\"subscribe\": [ids]}, {\"unsubscribe\": [ids]} or {\"type\": \"ping\"}");

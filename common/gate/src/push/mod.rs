@@ -7,8 +7,8 @@
 //! | a subscription | `WATCH#<request id>` / `<connection>` | who is subscribed to a job: one partition per job |
 //!
 //! A job that ever had a subscriber has the mark `watched`, and the stream's filter passes only changes of marked jobs to
-//! the function that pushes. So a job without subscribers costs nothing, and a change of one with subscribers costs one
-//! query of its own partition, independent of how many others there are.
+//! the function that pushes. So a job without subscribers costs nothing. A change of a job with subscribers costs one query
+//! of the job's own partition, however many other jobs and subscribers there are.
 //!
 //! No change is missed. The subscription is written first, then the mark, and the state that is sent is the one that the
 //! mark's own write returned. Earlier changes are in that state. Later changes have the mark in their old image and are
@@ -53,7 +53,8 @@ pub struct Pusher {
 impl Pusher {
     /// Sends a job's state to all its subscribers, and removes connections that turn out to be closed.
     ///
-    /// # Errors Only if the subscribers cannot be read. A connection that cannot be reached is not an error.
+    /// # Errors
+    /// Only if the subscribers cannot be read. A connection that cannot be reached is not an error.
     pub async fn tell(&self, job: &Job, now: Timestamp) -> Result<(), StoreError> {
         let connections = rows::subscribers(&self.db, job.request_id, now).await?;
         if connections.is_empty() {

@@ -203,8 +203,8 @@ pub async fn subscribers(db: &Db, request: RequestId, now: Timestamp) -> Result<
     Ok(rows.into_iter().filter(|row| now < row.until).map(|row| row.sk).collect())
 }
 
-/// The job has ended and the connection was told: frees its place for another subscription. If this fails, the subscription
-/// ends with the connection.
+/// Ends the subscription to a job that has ended, so that the connection may subscribe to another job. If this fails, the
+/// subscription ends with the connection.
 pub async fn end(db: &Db, request: RequestId, connection: &str) {
     if let Err(error) = unwatch(db, connection, &[request]).await {
         log::failure("a subscription could not be ended", &error);
@@ -227,7 +227,7 @@ pub async fn close(db: &Db, connection: &str) {
         let delete = |request: &String| Write::delete(&db.tables.agents, watch_key(request, connection));
         db.batch_write(row.requests.iter().map(delete).collect()).await?;
         let slot = Write::delete(&db.tables.agents, Key::new(slots(row.agent), &row.slot));
-        // Unless it has expired and another connection has the slot.
+        // Refused if this connection had expired and another one has taken the slot.
         match db.write(slot.only_if("#connection = :connection").bind("connection", connection)?).await {
             Ok(_) | Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),

@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// Closes a connection. A closed one is no error.
+    /// Closes a connection. It is not an error if it is closed already.
     pub async fn hang_up(&self, connection: &str) {
         match self.ask("DELETE", connection, "").await {
             Ok(200..=299 | 410) => {}

@@ -1,4 +1,5 @@
-//! Subscribing to jobs: who may, the state that is sent, and the order of writes that misses no change (see [`super`]).
+//! Subscribing to jobs: the caller's jobs, the states that are sent first, and the order of writes that misses no change
+//! (see [`super`]).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,7 +29,8 @@ pub struct Subscribed {
 
 /// Subscribes to jobs.
 ///
-/// # Errors 409 `too_many_subscriptions`; 404 if the connection was closed; 503 if the database fails.
+/// # Errors
+/// 409 `too_many_subscriptions`; 404 if the connection was closed; 503 if the database fails.
 pub async fn subscribe(
     app: &App,
     id: &str,
@@ -59,7 +61,7 @@ pub async fn subscribe(
     let marks: Vec<_> = open.iter().map(|id| found_watched(&app.db, *id, jobs[id].watched)).collect();
     let found: Vec<Option<Job>> = stream::iter(marks).buffered(AT_ONCE).try_collect().await?;
     let found: Vec<Job> = found.into_iter().flatten().collect();
-    // It ended between the first read and the second.
+    // Jobs that ended between the two reads.
     let over: Vec<RequestId> = found.iter().filter(|job| job.outcome.is_some()).map(|job| job.request_id).collect();
     rows::unwatch(&app.db, id, &over).await?;
     jobs.extend(found.into_iter().map(|job| (job.request_id, job)));
@@ -68,7 +70,7 @@ pub async fn subscribe(
     Ok(Subscribed { ack: message::subscribed(&requests, &rejected), states })
 }
 
-/// A job's state. If its result was read too often, the client is told to poll, which gives the error.
+/// A job's state. If the buyer's `result` limit is used up, the client is told to poll instead, which gives the error.
 async fn state(app: &App, job: &Job) -> Result<String, StoreError> {
     let text = text_of(&*app.blobs, job).await?;
     match limits::take_result(app, job, Reader::Buyer, || text.len()).await {

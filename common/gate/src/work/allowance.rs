@@ -49,8 +49,8 @@ pub struct Allowance<'a> {
     used: Vec<ToolUse>,
 }
 
-/// Whether sold work may use a tool at all, whatever its service lists. Credits are money and not a tool, and a tool that
-/// waits for a person would end after the work.
+/// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, and it may not use a tool
+/// that waits for a person, because the answer would come after the work has ended.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
     !tool.sells_credits && !tool.waits_for_person
 }

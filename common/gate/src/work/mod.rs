@@ -8,7 +8,7 @@
 //! | [`program`] | which programs sellers may upload; only the `executor` function links the engine that runs them |
 //! | [`checks`] | a seller's test cases, judged |
 //!
-//! The third kind of work, a seller's own worker, is not run but waited for, so it is not here.
+//! The third kind of work is done by a seller's own worker, outside this service, so it is not here.
 //!
 //! A commission carries two untrusted inputs, hostile to us and to each other: the seller's (soul.md, program) and the
 //! buyer's (input). All limits are enforced by code, not by instructions: a commission's tools are looked up in its own
@@ -114,7 +114,7 @@ pub fn out_of_time() -> ToolError {
 }
 
 /// Checks a file's path: 1 to 255 bytes of visible characters, relative, without `..`, and reachable by URL. API Gateway
-/// ends a path at `?`, escaped or not, and passes `%25` on so that it cannot be told from `%` (`http::lambda`).
+/// ends a path at `?`, escaped or not, and passes `%25` on so that it cannot be told from `%` (`platform::http::lambda`).
 pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() || path.len() > 255 {
         return Err("must have 1 to 255 bytes");

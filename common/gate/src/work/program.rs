@@ -1,6 +1,6 @@
-//! Checks a seller's program: a WebAssembly core module, a WASI preview 1 command, that imports nothing but what is
-//! offered. Only the outline is parsed, by hand, so that a function that accepts uploads need not link an engine. Whether
-//! the code is valid is checked by the engine (`executor::program::check_program`).
+//! Checks a seller's program: a WebAssembly core module, a WASI preview 1 command, that imports only what is offered.
+//! The parser here reads only the module's outer structure ([`ProgramInfo`]), so a function that accepts uploads need not
+//! link an engine. The engine checks later whether the code is valid (`executor::program::check_program`).
 //!
 //! A program reads the buyer's input as JSON from stdin and writes its result to stdout. stderr is kept for its seller.
 //! Every function of WASI preview 1 may be imported, but there are no files, no network, no arguments and no environment:
@@ -79,7 +79,7 @@ pub const OFFERED: &[(&str, &str, &str, &str)] = &[
     (WASI, "sock_shutdown", "ii", "i"),
 ];
 
-/// A program's outline.
+/// The facts about a program that are read without an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramInfo {
     pub bytes: usize,
@@ -89,7 +89,7 @@ pub struct ProgramInfo {
     pub pages: u32,
 }
 
-/// Parses a program's outline. The error lists every problem, and of wrong imports the first twenty.
+/// Parses a program's structure. The error lists every problem, but at most twenty wrong imports.
 pub fn inspect(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
     if program.len() > MAX_PROGRAM_BYTES {
         return Err(vec![format!("is larger than {MAX_PROGRAM_BYTES} bytes")]);
@@ -115,7 +115,7 @@ pub fn inspect(program: &[u8]) -> Result<ProgramInfo, Vec<String>> {
     Ok(ProgramInfo { bytes: program.len(), imports, pages: outline.memory.unwrap_or_default() })
 }
 
-/// The sections that matter.
+/// The parsed contents of the sections that are checked.
 #[derive(Default)]
 struct Outline {
     /// Signatures in the letters of [`OFFERED`]; other types are `?`.
@@ -332,7 +332,7 @@ mod tests {
         assert!(inspect(&vec![0; MAX_PROGRAM_BYTES + 1]).unwrap_err()[0].contains("larger"));
         let empty = inspect(b"\0asm\x01\0\0\0").unwrap_err();
         assert!(empty[0].contains("_start") && empty[1].contains("memory"), "{empty:?}");
-        // A section that claims more bytes than there are, and a count that does.
+        // A section whose length exceeds the data, and a count that does.
         for broken in [&b"\0asm\x01\0\0\0\x01\xff\xff\xff\xff\x0f"[..], b"\0asm\x01\0\0\0\x01\x05\xff\xff\xff\xff\x0f"]
         {
             assert!(inspect(broken).unwrap_err()[0].contains("truncated"));

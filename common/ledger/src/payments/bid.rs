@@ -21,7 +21,7 @@
 //! | fees exceed the cap | the highest bid within the cap | it waits, the alarm fires, and it is mined when fees have fallen |
 //! | fees fall again | a bid that is too high | the chain charges only the current fee; nothing is lowered |
 //! | the block is replaced before the outcome is recorded | no receipt, nodes have the transactions again | as if it had never been mined |
-//! | the block is replaced after the outcome is recorded | nodes have it in their pools again, or lost it | it is mined again; or the next check finds it gone: a payment is started again (`jobs::finality`), a payout is sent again as the same bytes |
+//! | the block is replaced after the outcome is recorded | nodes have it in their pools again, or lost it | it is mined again; or the next check finds it gone: a payment is started again (`gate::jobs::finality`), a payout is sent again as the same bytes |
 
 use platform::config::Config;
 use platform::http::log;

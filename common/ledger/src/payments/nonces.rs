@@ -2,9 +2,9 @@
 //! is sent with them. So every nonce taken has a transaction that can be signed and broadcast again.
 //!
 //! A gap can still occur: when a chain reorganisation drops a settled transaction (noticed a minute later, see
-//! `jobs::finality`), or when the chain is set back, for example a local node that stops before it saves. Then all later
-//! transactions wait in the nodes' pools for ever. A transaction that has waited behind a gap for two minutes closes it
-//! with empty transactions ([`close_gap`]). If the missing transaction appears after all, it has lost its account nonce:
+//! `gate::jobs::finality`), or when the chain is set back, for example a local node that stops before it saves. Then all
+//! later transactions wait in the nodes' pools for ever. A transaction that has waited behind a gap for two minutes closes
+//! it with empty transactions ([`close_gap`]). If the missing transaction appears after all, it has lost its account nonce:
 //! a payment is started again, and a payout is returned.
 
 use std::time::Duration;
@@ -25,7 +25,6 @@ use super::bid::{Bid, FeeCap};
 pub struct NextNonce {
     /// The value in the database's item, if there is one.
     pub stored: Option<u64>,
-    /// The nonce to take.
     pub nonce: u64,
 }
 
@@ -39,7 +38,7 @@ struct AccountNonces {
 const GAP_STANDS: Duration = Duration::from_secs(120);
 /// At most this many gaps are closed per call.
 const MAX_CLOSED: u64 = 16;
-/// Gas of a transfer of zero to oneself.
+/// Gas of an empty transaction (a transfer of zero to the own address).
 const PLAIN_GAS: u64 = 21_000;
 
 /// A gap that a transaction waits behind.

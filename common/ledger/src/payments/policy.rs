@@ -25,7 +25,7 @@ const SEEN_FOR: Duration = Duration::from_secs(5);
 /// Hourly sums are kept this long, for operators.
 const KEEP_SECS: i64 = 30 * 24 * 3600;
 
-/// How much of a payer's work may be unsettled at once.
+/// The amount of a payer's work that may be unsettled at once, in micro-USDC.
 pub fn room(account: &Account, config: &PaymentConfig) -> Usdc {
     config.overlap_exposure.min(account.settled)
 }
@@ -65,8 +65,8 @@ pub fn expose_anyway(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, Stor
     Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :price").bind("price", price)
 }
 
-/// The write that removes a settled (or never started) call. A call whose work was done and never paid stays, so its
-/// payer must pay first from then on.
+/// The write that removes a settled (or never started) call. A call whose work was done and never paid is not removed, so
+/// its payer must pay first from then on.
 pub fn unexpose(db: &Db, agent: AgentId, price: Usdc) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent), "ADD #unsettled :minus").bind("minus", account::minus(price)?)
 }

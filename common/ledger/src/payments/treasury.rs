@@ -1,5 +1,5 @@
 //! The treasury: the wallet that pays sellers. It makes transfers, signs them again, and finds out their outcome.
-//! `ledger::payout` holds the states, `marketplace::payouts` drives them.
+//! `ledger::payout` holds the states, `market::payouts` drives them.
 //!
 //! A plain transfer has no nonce of its own (a signed authorization has one). Only the treasury's account nonce keeps it
 //! from happening twice. So a payout keeps its account nonce: its transaction is sent again as the same bytes, or
@@ -25,10 +25,10 @@ use crate::payout::{Failure, Payout, Sending, Waiting};
 
 /// A transfer costs about 60,000 gas. A transfer that needs more than this is refused.
 const MAX_GAS: u64 = 200_000;
-/// A revert counts after this long: the chain may still replace its newest blocks.
+/// A revert is treated as final after this time, because the chain may still replace its newest blocks.
 const REVERT_STANDS: Duration = Duration::from_secs(60);
-/// The loss of an account nonce to another transaction counts after this long: nodes behind one endpoint may not all know
-/// the same blocks.
+/// The loss of an account nonce to another transaction is treated as final after this time. Until then, nodes behind one
+/// endpoint may not all know the same blocks.
 const REPLACEMENT_STANDS: Duration = Duration::from_secs(30 * 60);
 
 pub struct Treasury {
@@ -48,7 +48,7 @@ pub struct Funds {
 /// Why nothing can be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It may pass: retry later.
+    /// A temporary cause: retry later.
     Wait(Waiting, String),
     /// The token refuses this transfer.
     Refused,
@@ -69,7 +69,7 @@ pub enum Seen {
     Capped,
     /// No node knows it and its account nonce is free: send it again.
     Lost,
-    /// A person has to look.
+    /// The chain shows something unexpected. An operator must check.
     Unclear(&'static str),
 }
 
@@ -89,7 +89,7 @@ impl Treasury {
         Ok(Funds { usdc: Usdc::from_micro(evm::word_to_u64(&usdc?).unwrap_or(u64::MAX)), wei: wei? })
     }
 
-    /// Says what will be broadcast for a payout, with the write that takes its account nonce. Broadcasts nothing.
+    /// The transaction that will be broadcast for a payout, and the write that takes its account nonce. Broadcasts nothing.
     pub async fn prepare(
         &self,
         payout: &Payout,
@@ -175,7 +175,7 @@ impl Treasury {
         })
     }
 
-    /// Asks the chain for the outcome of a payout's transaction.
+    /// Reads the outcome of a payout's transaction from the chain.
     pub async fn look(&self, payout: &Payout, sending: &Sending, now: Timestamp) -> Result<Seen, ChainError> {
         if (sending.chain_id, sending.token) != (self.chain.chain_id, self.chain.token()) {
             return Ok(Seen::Unclear("it was sent on another chain or with another token than is configured now"));
@@ -231,7 +231,7 @@ impl Treasury {
     }
 }
 
-/// Whether a failure first seen at `since` has been visible long enough to count.
+/// Whether a failure first seen at `since` has been visible long enough to be treated as final.
 pub fn stands(failure: Failure, since: Timestamp, now: Timestamp) -> bool {
     let wait = match failure {
         Failure::TransferRefused => Duration::ZERO,

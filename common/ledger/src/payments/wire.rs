@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 /// Larger payment headers are refused. API Gateway takes 10,240 bytes for the request line and all headers together.
 pub const MAX_HEADER_BYTES: usize = 9 * 1024;
-/// Room for signatures of contract wallets.
+/// Largest signature. Contract wallets need more than the 65 bytes of a key's signature.
 const MAX_SIGNATURE_BYTES: usize = 2 * 1024;
 
 /// Seconds a payer has to deliver a payment; offered in every requirement as `maxTimeoutSeconds`.

@@ -174,7 +174,8 @@ pub struct Payout {
     /// The transaction that paid it, or is expected to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_hash: Option<String>,
-    /// The failure that the chain seems to show, and since when. It counts after a while.
+    /// A failure seen on chain, and the time when it was first seen. It becomes final after a waiting time
+    /// (`treasury::stands`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_doubt: Option<(Failure, Timestamp)>,
     /// Number of moves. A process with an older record can move nothing.
@@ -222,7 +223,7 @@ impl Payout {
         Ok(writes)
     }
 
-    /// The write of the row by which it is found when due.
+    /// The write of the row that leads to this payout when it is due.
     fn waits(&self, db: &Db) -> Result<Write, StoreError> {
         let due = Due { soul: self.soul.clone(), id: self.id.clone() };
         Write::put(&db.tables.ledger, due_key(self.due, &self.id), &due)

@@ -1,4 +1,4 @@
-//! How a payout begins and ends: the moves that change the balance, each in one transaction.
+//! The moves that begin or end a payout and so change the balance. Each is one transaction.
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ const SLOW: Duration = Duration::from_secs(3);
 const AT_ONCE_TO_A_HOST: usize = 2;
 /// Bytes of an answer that are logged.
 const ANSWER_BYTES: usize = 1024;
-/// A delivery that was postponed for longer than this is given up.
+/// A delivery that is still postponed this long after its round began is given up.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// Delivers events.
@@ -139,8 +139,8 @@ impl Courier {
             let attempt = Attempt { at: now, ms: 0, status: None, failure: Some(Failure::Timeout), answer };
             return self.give_up(delivery, endpoint, attempt).await;
         }
-        // Postponed deliveries are spread over four more rests, so that not all of a dead receiver's are checked whenever a
-        // rest is over.
+        // Postponed deliveries are spread over four more rests, so that they do not all become due at the end of the same
+        // rest.
         let spread = u32::from(delivery.event.ulid().to_bytes()[15]);
         let until = until.plus(endpoint::rest_after(endpoint.strikes) * spread / 64);
         self.finish(&[delivery.put_off(&self.db, until)?]).await?;

@@ -134,8 +134,8 @@ pub(super) fn of_key(pk: &str, sk: &str) -> Option<(AgentId, EndpointId, EventId
     Some((agent, format!("wh_{endpoint}").parse().ok()?, format!("evt_{event}").parse().ok()?))
 }
 
-/// The index partition of an endpoint's open deliveries. All of one endpoint's are in one partition, so a receiver with
-/// many of them does not delay the other partitions.
+/// The index partition of an endpoint's open deliveries. It is the same for all deliveries of one endpoint, so a receiver
+/// with many of them does not delay the other partitions.
 pub(super) fn outbox_of(endpoint: EndpointId) -> String {
     format!("OUTBOX#{}", endpoint.ulid().to_bytes()[15] % OUTBOX_SHARDS)
 }

@@ -18,7 +18,7 @@ use super::secret::{Secret, SigningKey};
 pub const MAX_ENDPOINTS: usize = 10;
 /// Default time for which a rotated secret still signs beside the new one.
 pub const OVERLAP: Duration = Duration::from_secs(24 * 3600);
-/// Most secrets that sign at once. After several quick rotations the newest ones do.
+/// Most secrets that sign at once: after several quick rotations, the newest ones.
 const MOST_SECRETS: usize = 4;
 
 /// Why an endpoint is disabled.
@@ -163,8 +163,7 @@ pub async fn create(db: &Db, endpoint: &Endpoint) -> Result<bool, StoreError> {
     }
 }
 
-/// Changes an endpoint, and repeats if somebody else changed it meanwhile. Returns the changed endpoint, or `None` if
-/// there is none.
+/// Changes an endpoint. Repeats if a concurrent call changed it. Returns the changed endpoint, or `None` if there is none.
 pub async fn change(
     db: &Db,
     agent: AgentId,

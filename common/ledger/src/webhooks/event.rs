@@ -73,7 +73,7 @@ impl EventKind {
 pub struct Event {
     pub id: EventId,
     pub kind: EventKind,
-    /// The agent whose endpoints are told.
+    /// The agent whose endpoints receive the event.
     pub agent: AgentId,
     pub happened: Timestamp,
     /// A JSON object that says what to read. Never put results or secrets here: the endpoint's operator reads it.

@@ -58,8 +58,8 @@ pub struct Draft {
     pub enabled: Option<bool>,
 }
 
-/// Checks the text of a webhook URL; the address it resolves to is checked at each delivery. A URL that only `policy`
-/// allows is one of the development runner and need not be https.
+/// Checks the text of a webhook URL. The address it resolves to is checked at each delivery. The URL must be https, except
+/// a local one: `policy` allows local URLs only in the development runner.
 pub fn check_address(text: &str, policy: &FetchPolicy) -> Result<Url, String> {
     let url = check_url(text, policy).map_err(|refused| refused.to_string())?;
     let is_local = check_url(text, &FetchPolicy::default()).is_err();

@@ -76,7 +76,7 @@ impl Outgoing {
         self.writes.iter().cloned()
     }
 
-    /// Joins two, for one [`Outgoing::keep`] or [`Outgoing::announce`].
+    /// Joins two sets of deliveries, for one [`Outgoing::keep`] or [`Outgoing::announce`].
     pub fn and(mut self, other: Outgoing) -> Outgoing {
         self.writes.extend(other.writes);
         self.messages.extend(other.messages);

@@ -1,9 +1,9 @@
 //! Order webhooks to platforms: `order_create` when a session was charged, `order_update` when its work is done or
 //! refunded.
 //!
-//! Events are derived from the DynamoDB stream of jobs. The change of the job is itself the completion, so every
-//! completion has its event, there is no event without one, and no call waits for it. The stream delivers a change at
-//! least once, always with the same images, and kind and time of an event follow from those images.
+//! Events are derived from the DynamoDB stream of jobs. A completion is a change of the job, so each completion causes
+//! its event, nothing else causes one, and no call waits for it. The stream delivers a change at least once, always with
+//! the same images. Kind and time of an event are computed from those images, so a repeat gives the same event.
 
 use base::clock::Timestamp;
 use base::digest::sha256_parts;

@@ -31,7 +31,7 @@ const LISTED_BYTES: usize = 512 * 1024;
 /// Largest number of hyphens at which an id is split into soul and service.
 const MOST_SPLITS: usize = 40;
 
-/// Which thing is sold.
+/// An item that checkout sells.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goods {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{CURRENCY, Checkout, VERSION, handlers};
 
-/// Cache TTL. The sellers' products in it can be this old.
+/// Cache TTL of the manifest.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// The last manifest, with its origin and time. One process usually has one origin.
@@ -28,7 +28,7 @@ pub fn discovery(origin: &str) -> Value {
     })
 }
 
-/// `GET /.well-known/acp/manifest.json`, built at most once a minute per process.
+/// `GET /.well-known/acp/manifest.json`, cached for a minute by each process.
 pub async fn manifest(checkout: &Checkout, origin: &str) -> Result<Kept, StoreError> {
     // Held while the manifest is built, so that concurrent requests wait for it.
     let mut last = checkout.manifest.0.lock().await;

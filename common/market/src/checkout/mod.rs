@@ -76,7 +76,7 @@ pub struct Checkout {
     pub app: App,
     /// Sells our own tools.
     pub gate: Arc<Gate>,
-    /// Sells what souls sell.
+    /// Sells souls' texts and services.
     pub market: Arc<Market>,
     manifest: manifest::CachedManifest,
 }
@@ -353,7 +353,7 @@ impl Checkout {
             Box::pin(self.gate_of(&offer.goods).complete(call, &binding)).await
         };
         let answer = answer.await;
-        // The gate may fail after it took the payment, so the session decides and not the gate's answer.
+        // The gate may fail after it took the payment. So the result is read from the session, not from the gate's answer.
         let after = self.find_session(&session.id.to_string(), session.platform).await?;
         if self.is_same_attempt(&after, attempt) {
             return Ok(after);
@@ -362,7 +362,7 @@ impl Checkout {
             Ok(refused) if refused.status() == StatusCode::PAYMENT_REQUIRED => {
                 Err(CheckoutError::PaymentFailed(reason(refused).await))
             }
-            // The attempt made its own job, and that was not paid.
+            // The attempt created its own job, and the payment of that job failed.
             Ok(_) if after.state.is_open() => Err(CheckoutError::PaymentFailed(declined(after.job.as_ref()))),
             Ok(_) => Err(state_error(after.state)),
             Err(error) => Err(refusal(error, &after)),

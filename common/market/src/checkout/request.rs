@@ -283,7 +283,7 @@ fn cart(lines: Option<&Value>) -> Result<Option<Cart>, CheckoutError> {
     Ok(cart)
 }
 
-/// What a session is paid with.
+/// The means of paying for a session.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
     /// A signed x402 payment, in base64 or as JSON.

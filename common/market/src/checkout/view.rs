@@ -14,7 +14,7 @@ use super::session::{Message, Session, State};
 /// The only fulfillment option.
 pub const DIGITAL: &str = "digital";
 
-/// A session as one of the platform's requests sees it.
+/// The data for the response to one request about a session.
 pub struct View<'a> {
     pub checkout: &'a Checkout,
     pub session: &'a Session,

@@ -1,9 +1,9 @@
 //! Content safety: every public text of a soul is checked here before it is stored.
 //!
 //! Two local checks always run: [`rules`], a short list of phrases, and [`leaks`], a scan for secrets pasted by
-//! mistake. They prefer precision: a text that forbids something, warns of it or works against it does not offer it. If
-//! a moderation model is configured, it is asked as well. If it cannot be reached, the text is refused (503, retry)
-//! because nobody has checked it.
+//! mistake. They avoid false alarms: a text that forbids something, warns of it or works against it passes. If a
+//! moderation model is configured, it checks the text as well. If the model cannot be reached, the text is refused (503,
+//! retry), because it was not checked.
 
 mod leaks;
 mod rules;

@@ -1,8 +1,8 @@
-//! The rule list: phrases that offer what may not be offered here.
+//! The rule list: phrases that offer forbidden things.
 //!
 //! A rule is a sequence of word groups in one sentence with few words between them: *sells* and, within a few words,
-//! *cocaine*. A rule does not apply if the sentence, or the line that opens its list, forbids it first ("never",
-//! "refuse"), or if the sentence is about working against it ("malware analysis").
+//! *cocaine*. A rule does not apply if the sentence, or the line that opens its list, forbids it first ("never", "refuse"),
+//! or if the sentence is about working against it ("malware analysis").
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -154,7 +154,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// A sentence with one of these before a hit speaks against it.
+/// If one of these words comes before the match in a sentence, the sentence forbids the thing.
 const NEGATIONS: &str = "never|not|no|dont|doesnt|wont|cannot|cant|refuse*|refusing|decline*|declining|avoid*|\
         forbid*|forbidden|prohibit*|against|without|reject*|block*|stop*|neither|nor|disallow*|\
         illegal to|mustnt|shouldnt|isnt|arent|anti|except|exclud*|unable";

@@ -63,7 +63,7 @@ struct Node {
     reference: Option<String>,
 }
 
-/// Checks the text of a schema without compiling it. Problems are named by dotted paths from the schema's root.
+/// Checks a schema without compiling it. Problems are named by dotted paths from the schema's root.
 pub fn read(schema: &Value) -> Result<Cost, Vec<FieldError>> {
     let mut walk = Walk::default();
     let bytes = schema.to_string().len();

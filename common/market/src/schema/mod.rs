@@ -2,7 +2,7 @@
 //! try to exhaust time and memory.
 //!
 //! A schema is admitted before it is stored ([`admit`]): at most 16 KB, references only into itself and without cycles,
-//! no exponential growth, few and small patterns for an engine without backtracking. This bounds the rest:
+//! no exponential growth, few and small patterns for an engine without backtracking. These limits bound the rest:
 //!
 //! | what | bound |
 //! |---|---|
@@ -129,7 +129,7 @@ fn compile(schema: &Value) -> Result<Compiled, Vec<FieldError>> {
     let cost = admit::read(schema)?;
     let mut schema = schema.clone();
     if let Some(root) = schema.as_object_mut() {
-        // Names of the whole schema. References do not depend on them.
+        // `$id` and `$schema` concern the whole schema. No admitted reference depends on them.
         root.remove("$id");
         root.remove("$schema");
     }

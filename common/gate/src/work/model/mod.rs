@@ -4,12 +4,12 @@
 //! whether a call runs, and a refusal goes back to the model as an error. It sees one commission only: no conversation
 //! outlives the job, and no tool reads jobs.
 //!
-//! `prompt` builds the texts: who speaks, what is an instruction, what is material. The protocol of the model's provider is
-//! in [`platform::providers::model`].
+//! `prompt` builds the texts, and separates instructions from material. The protocol of the model's provider is in
+//! [`platform::providers::model`].
 //!
-//! The platform's part of the price pays for the model. Before each question its highest possible cost is taken from that
-//! budget: the question by its bytes (a token has at least one), the answer by its length limit. The unused part is given
-//! back when the provider has counted the tokens.
+//! The platform's part of the price pays for the model. Before each request to the model, its highest possible cost is
+//! taken from that budget: for the prompt by its bytes (a token has at least one byte), for the answer by its length limit.
+//! The unused part is given back when the provider has counted the tokens.
 
 mod prompt;
 
@@ -28,13 +28,13 @@ use super::{
     Allowance, Commission, Executor, MAX_RESULT_BYTES, NotTaken, Report, Resource, Spending, ToolAccess, Work,
 };
 
-/// Most questions to the model for one commission.
+/// Most requests to the model for one commission.
 pub const MAX_ROUNDS: usize = 8;
 /// Most calls a model may ask for in one answer. In total [`super::allowance::MAX_CALLS`] are run.
 const MAX_CALLS_AT_ONCE: usize = 32;
 /// Largest input for a model, in bytes of JSON.
 pub const MAX_INPUT_BYTES: usize = 256 * 1024;
-/// A question is not asked if the budget leaves no room for an answer of this many tokens.
+/// No request is sent if the budget leaves no room for an answer of this many tokens.
 const MIN_ANSWER_TOKENS: u64 = 256;
 /// A service is offered only if its price has room for an input of this many bytes.
 const MIN_INPUT_BYTES: u64 = 256;
@@ -57,7 +57,7 @@ impl ModelExecutor {
         let offered: Vec<_> = allowance.tools().map(|tool| tool as &dyn ModelTool).collect();
         let mut messages = vec![Message::Asked(prompt::question(commission)?)];
         let mut used: Option<Tokens> = None;
-        // Tokens of the conversation so far, as the provider counted them.
+        // Tokens of the conversation until now, as the provider counted them.
         let mut counted: Option<u64> = None;
         for round in 1..=MAX_ROUNDS {
             let mut ask = Question { system: &system, messages: &messages, tools: &offered, max_tokens: 0 };
@@ -111,7 +111,8 @@ impl ModelExecutor {
         Err(seller_failed("the model did not finish"))
     }
 
-    /// The longest answer that the budget pays for after a question of this many tokens, and the highest cost of both.
+    /// The longest answer, in tokens, that the budget pays for after a prompt of `question` tokens, and the highest cost of
+    /// both together.
     fn afford(&self, question: u64, spending: &Spending) -> Result<(u32, Usdc), ToolError> {
         let prices = self.model.prices();
         let most = prices.longest_answer(spending.left(Resource::Model), question).min(self.model.max_tokens().into());
@@ -123,7 +124,7 @@ impl ModelExecutor {
     }
 }
 
-/// The parts of a service's questions that are known before it is bought.
+/// The parts of a service's prompt that are known before it is bought.
 pub struct Outline<'a> {
     pub soul: &'a str,
     /// Bytes of the soul's text.
@@ -135,18 +136,18 @@ pub struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    /// Most tokens of the first question, for an input of this many bytes of JSON.
+    /// Most tokens of the first prompt, for an input of this many bytes of JSON.
     fn most_tokens(&self, input_bytes: u64) -> u64 {
         let frame = prompt::frame_bytes(self) + prompt::QUESTION_BYTES;
         most_tokens_of_frame(frame, self.tools.iter().map(|tool| *tool as &dyn ModelTool)).saturating_add(input_bytes)
     }
 
-    /// The highest cost of a question with this many bytes of input and a short answer.
+    /// The highest cost of a first prompt with this many bytes of input, and of a short answer.
     pub fn least_budget(&self, prices: ModelPrices, input_bytes: u64) -> Usdc {
         prices.cost(Tokens { input: self.most_tokens(input_bytes), output: MIN_ANSWER_TOKENS })
     }
 
-    /// The lowest price whose fee pays for a short question and its answer, in whole cents.
+    /// The lowest price whose fee pays for a short prompt and its answer, in whole cents.
     pub fn least_price(&self, prices: ModelPrices) -> Usdc {
         const CENT: u64 = 10_000;
         let least = self.least_budget(prices, MIN_INPUT_BYTES);
@@ -158,7 +159,8 @@ impl Outline<'_> {
     pub fn most_input_bytes(&self, prices: ModelPrices, fee: Usdc) -> u64 {
         let answer = prices.cost(Tokens { input: 0, output: MIN_ANSWER_TOKENS });
         let left = fee.checked_sub(answer).unwrap_or_default();
-        // `longest_answer` also gives the longest question, at the question's price.
+        // `longest_answer` divides a budget by the price of output. With the input's price there, it gives the longest
+        // prompt.
         let question = ModelPrices { input: Usdc::ZERO, output: prices.input }.longest_answer(left, 0);
         let most = u64::try_from(MAX_INPUT_BYTES).unwrap_or(u64::MAX);
         question.saturating_sub(self.most_tokens(0)).min(most)

@@ -1,5 +1,5 @@
-//! The texts around untrusted material. They tell the model who speaks and what is only material. They are no security
-//! boundary: what a model may do is enforced where it would happen ([`super::Allowance`]).
+//! The prompt texts around untrusted material. They tell the model which part is an instruction and which is only material.
+//! They are no security boundary: the limits on what a model may do are enforced in code ([`super::Allowance`]).
 //!
 //! Each block of material stands between lines with a random mark. The mark is drawn after the block's text is known, so no
 //! text can contain its own end. Invisible characters are removed first.
@@ -30,9 +30,9 @@ const RULES: &str = "You do one job that a customer bought on a marketplace of s
      done, say so and why; invent nothing.\n\n";
 const SCHEMA: &str = "\nThe result must be one JSON value that satisfies this JSON Schema, without a code fence and without \
                       any other text:\n";
-/// Bytes of a question without the input itself, at most.
+/// Most bytes of the first prompt without the input itself.
 pub(super) const QUESTION_BYTES: usize = 200;
-/// Bytes of a block without its text, at most.
+/// Most bytes of a block without its text.
 const BLOCK_BYTES: usize = 120;
 
 /// The system text: our rules, then the seller's instructions.
@@ -58,7 +58,7 @@ pub(super) fn frame_bytes(service: &Outline<'_>) -> usize {
     RULES.len() + named + service.soul_bytes + BLOCK_BYTES + schema
 }
 
-/// The first question: the buyer's input.
+/// The first prompt after the system text: the buyer's input.
 pub(super) fn question(commission: &Commission) -> Result<String, ToolError> {
     let input = visible(&commission.input.to_string());
     if input.len() > MAX_INPUT_BYTES {
@@ -104,7 +104,7 @@ mod tests {
     use super::super::{MIN_ANSWER_TOKENS, MIN_INPUT_BYTES};
     use super::*;
 
-    /// The outline that a service is judged by before it is sold is not shorter than the real question.
+    /// The size estimated from the outline, before a sale, is never below that of the real prompt.
     #[test]
     fn an_outline_is_never_shorter_than_the_question() {
         let schema = json!({"type": "object", "required": ["ä"]});

@@ -1,9 +1,10 @@
 //! An x402 facilitator: another party's fee wallet, over HTTP (`POST /verify`, `POST /settle`).
 //!
-//! A facilitator's yes is trusted. Its no counts only with the codes and statuses that facilitators are documented to give
-//! before they broadcast anything (the tables at the end of this file), and then the chain is asked whether the money came
-//! another way. In all other cases the payment is pending until the chain shows it. For example, the reference
-//! facilitator answers 400 `Invalid request` for any failure while it waits for a block.
+//! A success reported by a facilitator is trusted. A refusal counts only with the codes and statuses that facilitators are
+//! documented to give before they broadcast anything (the tables at the end of this file). Then the chain is checked,
+//! because the money may have come another way. In all other cases the payment is pending until the chain shows its
+//! outcome. For example, the reference facilitator answers 400 `Invalid request` for any failure while it waits for a
+//! block.
 
 use base::clock::{Clock, Timestamp};
 use evm::authorization::Authorization;
@@ -106,7 +107,7 @@ impl Facilitator {
         match (answer["isValid"].as_bool(), refusal(word)) {
             (Some(true), _) => Verdict::Good,
             (Some(false), Some(reason)) => Verdict::Refused(reason),
-            // It does not say what is wrong with the payment. The fault may be its own.
+            // The answer does not say what is wrong with the payment. The fault may be the facilitator's own.
             _ => Verdict::Unknown(format!("the facilitator could not verify the payment: {word:?}")),
         }
     }
@@ -184,7 +185,7 @@ impl Settler for Facilitator {
             let known = self.evidence.reconcile(payment, &self.clock).await.map_err(StoreError::new)?;
             Ok(Found::Known(match known {
                 // Not on chain: send the same payload again. A facilitator recognises it and does not repeat it. Its first
-                // transaction may still be on its way, so only the chain can say no.
+                // transaction may still be pending, so only the chain can show that the payment failed.
                 Settled::Pending { transaction: None } => match self.submit(payment).await {
                     Settled::No(_) => Settled::Pending { transaction: None },
                     known => known,
@@ -195,8 +196,8 @@ impl Settler for Facilitator {
     }
 }
 
-/// Statuses from checks in front of a facilitator (authentication, routing, size). 400 and 429 are not among them: some
-/// facilitators answer so when they fail after a broadcast.
+/// Statuses from checks in front of a facilitator (authentication, routing, size). 400 and 429 are not in the list, because
+/// some facilitators also use them for failures after a broadcast.
 const NOT_LET_IN: [u16; 6] = [401, 403, 404, 405, 413, 415];
 
 /// The reason for a code that facilitators give only before they broadcast; `None` for every other code.

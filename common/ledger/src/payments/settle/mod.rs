@@ -1,6 +1,6 @@
 //! Puts an authorization on chain. One trait, two adapters: an x402 [`facilitator`] over HTTP, and our own [`relayer`].
 //!
-//! The caller is the jobs engine. *prepare* says what will be broadcast, and the engine stores it. *submit* broadcasts,
+//! The caller is the jobs engine. *prepare* returns what will be broadcast, and the engine stores it. *submit* broadcasts,
 //! and the engine stores the outcome. For an intent without an outcome, *reconcile* is called; it broadcasts only what is
 //! stored. If the stored bid has become too low, it returns the intent to store and submit instead (`payments::bid`).
 
@@ -122,7 +122,7 @@ pub trait Settler: Send + Sync {
     /// quote was given) does not pay for the quote.
     fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict>;
 
-    /// Says what would be broadcast. Broadcasts nothing.
+    /// Returns what [`Settler::submit`] will broadcast. Broadcasts nothing.
     fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>>;
 
     /// Broadcasts, and waits some seconds for the outcome.
@@ -136,8 +136,8 @@ pub trait Settler: Send + Sync {
     ) -> BoxFuture<'a, Result<Found, StoreError>>;
 }
 
-/// Ranges of blocks searched for the use of a payment that is not claimed yet. An older use is not honoured
-/// (`payments::claim`).
+/// Ranges of blocks searched if only a recent use of a payment matters: before its claim, and for logs that a node
+/// published late. An older use of an unclaimed payment is not honoured (`payments::claim`).
 const JUST_NOW: u64 = 1;
 /// Ranges searched for a claimed payment, which may have waited: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
@@ -160,7 +160,7 @@ enum Use {
     ForAnother {
         transaction: String,
     },
-    /// By another transfer, or it was cancelled.
+    /// The nonce was used by another transfer, or the authorization was cancelled.
     Otherwise,
     /// It is used, but the transaction that used it cannot be found.
     Untraceable,
@@ -225,7 +225,7 @@ impl Evidence {
         Ok(if balance < authorization.value { Reason::InsufficientFunds } else { otherwise })
     }
 
-    /// The state of a payment that somebody else was to broadcast, from the chain alone.
+    /// The state of a payment that a facilitator or another third party broadcasts, read from the chain alone.
     async fn reconcile(&self, payment: JobPayment<'_>, clock: &Clock) -> Result<Settled, ChainError> {
         Ok(match self.used(payment, None, LOOK_BACK_RANGES).await? {
             Use::ForThisJob { transaction } => Settled::Yes { transaction },

@@ -47,7 +47,8 @@ impl Relayer {
 
     /// The next account nonce: the hint, the database's, or the chain's if the wallet was used elsewhere.
     async fn next_nonce(&self) -> Result<NextNonce, Settled> {
-        // Taken out, and put back only once the allocation is stored. After a refused allocation there is no hint.
+        // The hint is taken out here, and put back only when the allocation is stored. After a refused allocation there is
+        // no hint.
         if let Some(known) = self.hint().take() {
             return Ok(known);
         }
@@ -110,7 +111,7 @@ impl Relayer {
         transaction.sign(&self.key)
     }
 
-    /// The transfer would revert: finds out why, or whether the money came another way.
+    /// The result for a transfer that would revert: the reason, or success if the money came another way.
     async fn refused(&self, payment: JobPayment<'_>) -> Settled {
         let why = async {
             Ok(match self.evidence.used_perhaps_just_now(payment).await? {
@@ -169,14 +170,14 @@ impl Relayer {
         }
     }
 
-    /// Our transaction is in a block: did it move the money, or did another transaction?
+    /// The result of our mined transaction. If it did not move the money, checks whether another transaction did.
     async fn judge(&self, payment: JobPayment<'_>, hash: &str, receipt: &TransactionReceipt) -> Settled {
         let authorization = payment.authorization;
         if self.chain.carries(receipt, authorization) {
             return Settled::Yes { transaction: hash.to_owned() };
         }
         let why = async {
-            // It may have waited for days, so the search goes back as far.
+            // The payment may have waited for days, so search as far back as for a claimed payment.
             Ok(match self.evidence.used(payment, None, LOOK_BACK_RANGES).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
@@ -206,7 +207,8 @@ impl Relayer {
             Use::ForThisJob { transaction } => Some(Settled::Yes { transaction }),
             Use::ForAnother { transaction } => Some(Settled::ForAnother { transaction }),
             Use::Otherwise => Some(Settled::No(Reason::NonceUsed)),
-            // Used, but we cannot see by what: a person has to look (the alarm on stuck settlements fires).
+            // The nonce is used, but the transaction that used it is unknown. An operator must check (the alarm on stuck
+            // settlements fires).
             Use::Untraceable => return Ok(Found::Known(Settled::Pending { transaction: Some(hash) })),
             Use::Unused => None,
         };

@@ -1,10 +1,10 @@
 //! A tag in our own transactions that says which job they pay for.
 //!
-//! An authorization names payer, payee and amount, but not the purchase. So a used authorization does not show for whom it
-//! was broadcast: two deployments paid at one address would both serve it. Our relayer therefore appends 32 bytes to the
-//! call: a marker, and an HMAC of the job's id under the deployment's secret. Tokens decode the arguments they know and
-//! ignore the rest, also behind a proxy. The payer's own contract gets arguments that the token encodes again. The tag
-//! costs about 500 gas, and stays the same when the fee is raised.
+//! An authorization names payer, payee and amount, but not the purchase. So a used authorization does not show which
+//! purchase it paid for: two deployments paid at one address would both accept it. Our relayer therefore appends 32 bytes
+//! to the call: a marker, and an HMAC of the job's id under the deployment's secret. Tokens decode the arguments they know
+//! and ignore the rest, also behind a proxy. A payer's contract wallet does not receive the tag, because the token encodes
+//! the arguments of that call itself. The tag costs about 500 gas, and stays the same when the fee is raised.
 //!
 //! | the transaction that used the authorization | what it paid for |
 //! |---|---|
