@@ -15,7 +15,7 @@ pub struct Connections {
 impl Connections {
     pub fn open(config: &Config) -> Result<Connections, StoreError> {
         let aws = aws::http(&config.aws)?;
-        // An emulator of AWS may stand in for other services too, so its roots are trusted there as well.
+        // An AWS emulator may also emulate other services, so its root certificates are trusted for those too.
         let roots = config.aws.ca_bundle.as_ref().and_then(|path| std::fs::read(path).ok());
         let signed = SignedHttp::new(aws.clone(), &config.aws);
         Ok(Connections { aws: Aws::over(&config.aws, aws), http: PlainHttp::new(roots), signed })

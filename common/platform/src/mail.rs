@@ -1,7 +1,7 @@
 //! Mails to people, through an SMTP relay (in development: files in a folder).
 //!
-//! No mail contains an agent's own words, so that nobody can send arbitrary text through this service. The mails to one
-//! address in a day are limited, whoever causes them.
+//! No mail contains an agent's own words, so that nobody can send arbitrary text through this service. There is a daily
+//! limit of mails to one address, for all agents together.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use crate::store::{Db, StoreError, daily};
 
 /// A relay must accept a mail within this time.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Most mails to one address in a UTC day, whoever causes them.
+/// Maximum number of mails to one address in a UTC day, for all agents together.
 pub const MAX_MAILS_A_DAY: u32 = 100;
-/// Most mails in a day caused by requests from one source address, to any recipients: agents can have any number of
-/// wallets.
+/// Maximum number of mails in a day caused by requests from one source address, to any recipients. It exists because one
+/// agent can have any number of wallets.
 pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
-/// Most mails of the whole deployment in a day.
+/// Maximum number of mails of the whole deployment in a day.
 pub const MAX_IN_ALL_A_DAY: u32 = 10_000;
 
 /// Sends mails.

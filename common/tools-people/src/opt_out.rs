@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::vendors::{Company, CompanyQuery, Person, PersonQuery, domain_of, email_of, plain_email, profile_name};
 
-/// Most entries listed from one partition.
+/// Maximum number of entries listed from one partition.
 const MAX_LISTED: usize = 10_000;
-/// Most labels of a domain name that are compared, counted from the right.
+/// Maximum number of labels of a domain name that are compared, counted from the right.
 const MAX_LABELS: usize = 6;
 
 /// Kind of an entry.

@@ -19,7 +19,7 @@ const NAME: &str = "rdap";
 const ORIGIN: &str = "https://data.iana.org";
 /// Cache TTL of IANA's list, which changes a few times a month.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
-/// A registered name has at least two labels; below a registry's own second level it has three.
+/// Longest name tried, in labels. A registered name has two labels, or three below a registry's own second level (`co.uk`).
 const MAX_TRIES: usize = 3;
 const MAX_LIST: usize = 20;
 

@@ -26,7 +26,7 @@ pub struct DocumentSession {
 /// State of a session. It holds nothing of the document itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocumentCheck {
-    /// Nothing was shown yet, or the vendor is still checking.
+    /// The person has not begun, or the vendor is still checking.
     Open,
     /// The person began and has shown nothing so far. They may come back.
     Begun,
@@ -46,7 +46,7 @@ pub enum DocumentCheck {
     Canceled,
 }
 
-/// Error codes that another document or picture would not fix.
+/// Error codes that stay with any other document or picture.
 const FINAL: [&str; 5] =
     ["consent_declined", "country_not_supported", "selfie_face_mismatch", "selfie_manipulated", "under_supported_age"];
 
@@ -93,8 +93,8 @@ pub async fn read(outbound: &Outbound, session: &str, deadline: Instant) -> Resu
     understood(&json).ok_or_else(|| OutboundError::Unreadable("no status in it".to_owned()))
 }
 
-/// Cancels a session, so that nobody shows a document in vain. A session that already ended answers with a refusal, which
-/// is harmless.
+/// Cancels a session, so that nobody shows a document after the decision. If the session has already ended, the vendor
+/// refuses, which is harmless.
 pub async fn cancel(outbound: &Outbound, session: &str, deadline: Instant) -> Result<(), OutboundError> {
     let ask = Ask {
         method: http::Method::POST,

@@ -1,7 +1,7 @@
 //! Web read: a page, a PDF file or a feed as Markdown. Queued, because the page's server may be slow.
 //!
-//! robots.txt also applies to a caller's single read: neither this service nor the site can tell a person's agent from a
-//! crawler. A page that cannot be read fails the job with a reason, and the call is refunded.
+//! robots.txt also applies to a caller's single read: neither this service nor the site can distinguish a person's agent
+//! from a crawler. A page that cannot be read fails the job with a reason, and the call is refunded.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,7 +18,7 @@ use crate::spec::ToolSpec;
 
 /// Cache TTL of the list.
 const KEPT: Duration = Duration::from_secs(60);
-/// Longer than any process runs: a stale list is used while the database fails.
+/// How long a stale list may be used while the database fails: longer than any process runs.
 const EVER: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The unavailable tools, each with what it lacks, as text that follows "this deployment has no".
@@ -32,7 +32,7 @@ impl Lacking {
         Lacking { tools: tools.into_iter().collect() }
     }
 
-    /// The reason why a tool is unavailable, if it is.
+    /// Why a tool is unavailable; `None` if it is available.
     pub fn of(&self, tool: &ToolSpec) -> Option<&str> {
         self.tools.get(tool.name).map(String::as_str)
     }
@@ -52,7 +52,7 @@ fn key() -> Key {
     Key::new("CATALOG", "LACKING")
 }
 
-/// The published list; `None` before the first time.
+/// The published list; `None` if none was published yet.
 pub async fn load(db: &Db) -> Result<Option<Lacking>, StoreError> {
     db.get(&db.tables.ledger, key()).await
 }

@@ -66,10 +66,10 @@ pub struct Task {
     pub input: Map<String, Value>,
     /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
-    /// The agent that called, or whose job did.
+    /// The agent that called the tool, directly or through its own job.
     pub agent: AgentId,
-    /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls made by
-    /// the agent's other work.
+    /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls that the
+    /// agent's own job made.
     pub wallet_signed: bool,
     /// The work is abandoned at this time.
     pub deadline: Timestamp,
@@ -168,8 +168,8 @@ pub struct Output {
     pub source: Source,
     /// Credits bought, in micro-USDC; only for tools that sell credits.
     pub credited: Option<Usdc>,
-    /// No result yet: the tool waits for somebody outside. It runs again when an event arrives, from time to time, and at
-    /// this time.
+    /// Set if there is no result yet, because the tool waits for a person or an outside event. The job runs again when an
+    /// event arrives, at intervals, and at this time at the latest.
     pub waits_until: Option<Timestamp>,
 }
 
@@ -178,7 +178,7 @@ impl Output {
         Output { result, source, credited: None, waits_until: None }
     }
 
-    /// No result yet. The code that learns of the outside event puts the job back into the queue.
+    /// No result yet. The code that receives the outside event must queue the job again.
     pub fn waiting(until: Timestamp, source: Source) -> Output {
         Output { waits_until: Some(until), ..Output::new(Value::Null, source) }
     }

@@ -9,7 +9,7 @@ use crate::snapshot;
 use crate::spec::{Need, ToolSpec};
 
 impl Toolbox {
-    /// The things missing for this call, as text that follows "this deployment has no"; `None` if it can be tried.
+    /// What is missing for this call, as text that follows "this deployment has no". `None` if nothing is missing.
     pub async fn lacks(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<Option<String>, StoreError> {
         let mut missing = Vec::new();
         for need in (tool.needs)(tool, input) {

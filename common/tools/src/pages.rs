@@ -19,7 +19,7 @@ use crate::spec::Need;
 /// Longest time the browser gets if the caller sets no limit.
 const BROWSER_TIME: Duration = Duration::from_secs(12);
 
-/// A search needs one of these.
+/// A search needs at least one of these.
 pub const SEARCHED_WITH: [Need; 2] = [Need::Provider(Capability::Search), Need::Pages];
 
 /// The name of the browser's key in `PROVIDER_KEYS`.
@@ -117,7 +117,7 @@ impl Toolbox {
     /// Sends a page to the index, if there is an index and the page allows it.
     async fn remember(&self, read: &ReadResult) -> Result<(), StoreError> {
         let Some(queue) = &self.index_queue else { return Ok(()) };
-        // Index only what the fetch policy allows; in development that includes local addresses.
+        // Index only URLs that the fetch policy allows. (In development these include local addresses.)
         if check_url(&read.url, self.fetcher.policy()).is_err() {
             return Ok(());
         }

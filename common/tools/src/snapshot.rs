@@ -175,7 +175,7 @@ impl Copy {
             let (_, names, _) = self.line(at);
             let best = names
                 .split('|')
-                // Skip most names cheaply.
+                // A cheap check first, which skips most names.
                 .filter(|name| shares_a_beginning(&words, name))
                 .map(|name| (similarity(&words, &name.split(' ').collect::<Vec<_>>()), name))
                 .max_by(|one, other| one.0.total_cmp(&other.0));
@@ -243,8 +243,8 @@ fn shares_a_beginning(words: &[&str], name: &str) -> bool {
     name.split(' ').any(|theirs| words.iter().any(|ours| head(ours) == head(theirs)))
 }
 
-/// Similarity of two names, 0 to 1: each word is compared with its best partner in the other name, in any order, weighted
-/// by length. Words without a partner lower the score.
+/// Similarity of two names, 0 to 1: each word counts with its most similar word in the other name, in any order, weighted
+/// by length. Words without a similar word lower the score.
 pub fn similarity(ours: &[&str], theirs: &[&str]) -> f64 {
     let side = |from: &[&str], to: &[&str]| {
         let total: usize = from.iter().map(|word| word.chars().count()).sum();
@@ -259,7 +259,7 @@ pub fn similarity(ours: &[&str], theirs: &[&str]) -> f64 {
             .sum();
         fitting / total.max(1) as f64
     };
-    // The searched name weighs double, because lists have longer names than people use.
+    // The searched name counts twice, because names in lists are longer than the names that people use.
     let score = (2.0 * side(ours, theirs) + side(theirs, ours)) / 3.0;
     (score * 1_000.0).round() / 1_000.0
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::spec::{Price, ToolSpec};
 
-/// Least price of a service: 0.01 USDC.
+/// Minimum price of a service: 0.01 USDC.
 const LEAST: Usdc = Usdc::from_micro(10_000);
 
 /// `POST /v1/soul/{slug}/services/{service}/execute`

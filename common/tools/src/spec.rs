@@ -94,11 +94,12 @@ pub struct ToolSpec {
     /// The members of a direct result are at the top of the answer instead of under `data.result`. The answer adds
     /// `request_id`, `receipt_id`, `cost`, `provider` and `mode`, so the output schema must name these too.
     pub bare: bool,
-    /// It uses a provider for long and has its own rate limit (`gate::limits::Class::Expensive`).
+    /// A call occupies a provider for a long time, so the tool has its own rate limit (`gate::limits::Class::Expensive`).
     pub expensive: bool,
     /// `GET /v1/submissions/recover` finds a call of this tool by its idempotency key.
     pub durable: bool,
-    /// Its job waits for a person. A soul's program may not use it, because the program's own deadline would pass first.
+    /// Its job waits for a person. A seller's program (a soul's service) may not call it, because the program's own
+    /// deadline would pass first.
     pub waits_for_person: bool,
     /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
     pub category: &'static str,
@@ -260,7 +261,7 @@ pub fn mcp_name(service: &str, word: &str) -> String {
     format!("{}_{word}", service.to_ascii_lowercase().replace('-', "_"))
 }
 
-/// Members that every paid body may have. They are put on the receipt and never reach the tool.
+/// Members that the body of every paid call may have. They are stored on the receipt and are not passed to the tool.
 pub static RECEIPT_FIELDS: &[Field] = &[
     Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt"),
     Field::optional(

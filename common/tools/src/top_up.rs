@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::spec::{Price, ToolSpec};
 
-/// Least and most of one top-up: 0.01 and 1,000 USDC.
+/// Minimum and maximum of one top-up: 0.01 and 1,000 USDC.
 pub const LEAST: Usdc = Usdc::from_micro(10_000);
 pub const MOST: Usdc = Usdc::from_micro(1_000_000_000);
 

@@ -14,9 +14,10 @@ use crate::store::{Db, Key, StoreError, Write, WriteError};
 struct UsedNonce {
     /// Random id of the writer: recognises our own write when it is retried after a lost response.
     by: String,
-    /// SHA-256 of the call whose price was asked, in hex. That call may be paid with the same proof.
+    /// SHA-256, in hex, of the call whose price was requested with this proof. Only that call may be paid with the same
+    /// proof.
     asked: Option<String>,
-    /// Unix seconds. From then on the proof is too old anyway, so the row may go.
+    /// Unix seconds. The row may be deleted then, because the proof itself has expired.
     expires: i64,
 }
 
@@ -24,7 +25,7 @@ struct UsedNonce {
 #[derive(Clone, Copy, Debug)]
 pub enum Use {
     Once,
-    /// To ask for the price of a call.
+    /// To get the price of a call.
     Ask([u8; 32]),
     /// To pay for a call.
     Pay([u8; 32]),

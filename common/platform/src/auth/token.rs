@@ -25,15 +25,15 @@ use serde::{Deserialize, Serialize};
 use crate::store::db::Query;
 use crate::store::{Db, Key, StoreError, Write, WriteError};
 
-/// Most active (not revoked, not expired) tokens of one agent.
+/// Maximum number of active (not revoked, not expired) tokens of one agent.
 pub const MAX_ACTIVE: usize = 20;
 /// A token's last use is recorded at most this often: a write for every request would double the cost of a read.
 const NOTED_EVERY: Duration = Duration::from_secs(3600);
-/// So many first characters of a token are shown, to tell it from others.
+/// Number of first characters of a token that are shown, so that its owner recognises it.
 const SHOWN_CHARS: usize = 16;
 const SECRET_HEX: usize = 64;
-/// A revoked or expired token is known for this long: until then it is listed, and calls with a revoked one are told so.
-/// After that it is an unknown token.
+/// How long a revoked or expired token is kept. During this time it is listed, and a call with a revoked token gets the
+/// error "revoked". Afterwards it is an unknown token.
 pub const KEPT_DEAD: Duration = Duration::from_secs(90 * 24 * 3600);
 
 /// The stored token, without its secret.
@@ -53,7 +53,7 @@ pub struct AccessToken {
     /// Last use on a free route, up to [`NOTED_EVERY`] out of date. Its last payment is in `ledger::day`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
-    /// Unix seconds, after which the row may go.
+    /// Unix seconds, after which the row may be deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<i64>,
 }

@@ -92,15 +92,15 @@ pub struct PaymentConfig {
     pub soul_quote_ttl: Duration,
     /// `OVERLAP_BELOW_USDC`: below this price, work may start before settlement. Default 0.002.
     pub overlap_below: Usdc,
-    /// `OVERLAP_EXPOSURE_USDC`: most that may be unsettled of one payer's overlapping calls. Default 0.05.
+    /// `OVERLAP_EXPOSURE_USDC`: maximum unsettled amount of one payer's overlapping calls. Default 0.05.
     pub overlap_exposure: Usdc,
-    /// `OVERLAP_TOTAL_USDC`: most that may be unsettled of all overlapping calls in one hour. Default 1.
+    /// `OVERLAP_TOTAL_USDC`: maximum unsettled amount of all overlapping calls in one hour. Default 1.
     pub overlap_total: Usdc,
     /// `PAYMENT_HOLD_MS`: how long the response to an accepted call waits for settlement, so that it can name the
     /// transaction. Default 800.
     pub hold: Duration,
-    /// `TRANSACTION_FEE_CAP_GWEI`: most that one transaction of the fee wallet or the treasury may cost, in gwei for all
-    /// its gas. Default 1000000 (0.001 ETH).
+    /// `TRANSACTION_FEE_CAP_GWEI`: maximum fee of one transaction of the fee wallet or the treasury, in gwei for all its
+    /// gas. Default 1000000 (0.001 ETH).
     pub fee_cap_gwei: u64,
 }
 
@@ -154,7 +154,7 @@ pub struct ModelConfig {
     /// `MODEL_KEY`: set only in functions that call the model. Not used with `bedrock`: those requests are signed with the
     /// function's own credentials.
     pub key: Option<Redacted>,
-    /// `MODEL_MAX_TOKENS`: most output tokens of one call. Default 4096.
+    /// `MODEL_MAX_TOKENS`: maximum number of output tokens per call. Default 4096.
     pub max_tokens: u32,
     /// `MODEL_TIMEOUT_SECONDS`: longest wait for one call. Default 120.
     pub timeout: Duration,
@@ -212,7 +212,7 @@ pub struct AwsConfig {
     pub soul_queue_url: Option<String>,
     /// `SOCKET_ENDPOINT`: API Gateway's management API, where messages to WebSocket connections are posted.
     pub socket_endpoint: Option<String>,
-    /// `EDGE_SECRET`: the secret by which requests from our distribution (CDN) are recognised, if there is one.
+    /// `EDGE_SECRET`: the secret that requests from our distribution (CDN) carry, if there is one.
     pub edge_secret: Option<Redacted>,
     /// `DELIVERY_QUEUE_URL`: the queue of webhook deliveries.
     pub delivery_queue_url: Option<String>,

@@ -48,8 +48,8 @@ pub struct ProvidersConfig {
     pub keys: BTreeMap<String, Redacted>,
     /// `PROVIDER_KEYS_SECRET_ARN`: a secret that holds the same object.
     pub keys_secret_arn: Option<String>,
-    /// `PROVIDER_CALLS_PER_DAY`: comma-separated `name=number`: most calls of a provider in a UTC day, over all functions.
-    /// After that the provider counts as busy. Default: no limit.
+    /// `PROVIDER_CALLS_PER_DAY`: comma-separated `name=number`: maximum number of calls to a provider in a UTC day, over
+    /// all functions. After that the provider counts as busy. Default: no limit.
     pub calls_a_day: BTreeMap<String, u32>,
     /// `BROWSER_URL`: the browser that runs pages' scripts, as its DevTools WebSocket (`ws`, `wss`) or the `http` address
     /// of its debugging port. `{key}` in it is replaced by the key `browser` of `PROVIDER_KEYS`. Default: none; pages that

@@ -86,11 +86,11 @@ pub enum ApiError {
     /// The given approval does not release this call; the text says why.
     ApprovalInvalid(&'static str),
     TooManyPendingApprovals,
-    /// The connection follows the most jobs it may.
+    /// The connection has reached its maximum number of followed jobs.
     TooManySubscriptions {
         most: usize,
     },
-    /// The agent has the most open connections it may have.
+    /// The agent has reached its maximum number of open connections.
     TooManyConnections {
         most: u8,
     },

@@ -5,7 +5,7 @@
 //! only for some content types. So [`mend`] corrects the event first, and the response is written here:
 //!
 //! - A body that is UTF-8 goes as text, whatever its content type; any other goes as base64. Every byte arrives unchanged.
-//! - A text that JSON escapes would make longer than base64 goes as base64.
+//! - A text that is shorter in base64 than with its JSON escapes goes as base64.
 //! - A response that is too large for Lambda is replaced by a JSON error and logged.
 
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ use crate::store::StoreError;
 /// Largest event Lambda accepts and, within a hundred bytes, largest response it returns
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
 pub const MAX_PAYLOAD_BYTES: usize = 6 * 1024 * 1024;
-/// Smaller bodies always fit and are not measured: an escape makes at most six bytes of one.
+/// Smaller bodies always fit, so they are not measured: JSON escaping makes a body at most six times as long.
 const MEASURED_FROM: usize = 512 * 1024;
 const TRACE: HeaderName = HeaderName::from_static("x-amzn-trace-id");
 
@@ -147,7 +147,7 @@ fn merged(headers: &HeaderMap) -> HeaderMap {
     merged
 }
 
-/// Length in bytes of a text as a JSON string, quotes included.
+/// Length of a text as a JSON string, in bytes, with its quotes.
 pub fn written_len(text: &str) -> usize {
     let of = |byte| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,

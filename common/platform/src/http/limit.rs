@@ -87,13 +87,14 @@ pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Respon
 /// The secret of our distribution (CDN) in front of the gateway, if there is one.
 static EDGE: OnceLock<String> = OnceLock::new();
 
-/// From now on, a request with this secret is trusted to name its viewer's address. (To the gateway, the distribution is
-/// the peer: without this, all its viewers would share one limit.)
+/// Trusts the viewer's address in requests that carry this secret. Without it, all viewers behind the distribution would
+/// share one rate limit, because the gateway sees only the distribution.
 pub fn trust_edge(secret: &str) {
     let _ = EDGE.set(secret.to_owned());
 }
 
-/// The viewer's address from our distribution, which overwrites both headers on every request.
+/// The viewer's address, as our distribution states it. It overwrites both headers on every request, so a client cannot set
+/// them.
 fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
     let said = headers.get("x-edge-secret")?;
     let is_ours: bool = said.as_bytes().ct_eq(secret?.as_bytes()).into();
@@ -101,7 +102,7 @@ fn viewer(headers: &HeaderMap, secret: Option<&str>) -> Option<IpAddr> {
 }
 
 /// The client's address. Trusted sources are API Gateway, which puts the peer into the event's context, and our own
-/// distribution. `X-Forwarded-For` is not: it begins with what the caller wrote.
+/// distribution. `X-Forwarded-For` is not trusted: it begins with a value that the caller chose.
 fn source_of(request: &Request) -> Option<IpAddr> {
     let Some(RequestContext::ApiGatewayV2(context)) = request.extensions().get() else { return None };
     peer_or_viewer(request.headers(), context.http.source_ip.as_deref())

@@ -23,7 +23,7 @@ pub fn for_people() {
     FOR_PEOPLE.store(true, Ordering::Relaxed);
 }
 
-/// From now on, nothing is printed: the journeys' requests would bury the names of the tests.
+/// Stops all output. In tests, log lines would hide the names of the tests.
 #[cfg(feature = "test-support")]
 pub fn silence() {
     SILENT.store(true, Ordering::Relaxed);
@@ -83,7 +83,7 @@ pub async fn requests(request: Request, next: impl AsyncFnOnce(Request) -> Respo
     // Log the route's pattern, not the path: ids in paths would make every line unique.
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let trace = request.headers().get("x-amzn-trace-id").and_then(|trace| trace.to_str().ok());
-    // The caller may have written it, and log lines cost by the byte.
+    // The caller can set this header, and log lines are billed by size.
     let trace = trace.filter(|trace| trace.len() <= MAX_TRACE_BYTES).map(str::to_owned);
     let response = next(request).await;
     let answered = response.extensions().get::<Route>().map(|route| route.0);

@@ -9,7 +9,8 @@ use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use super::fetch::FetchError;
 use super::policy::FetchPolicy;
 
-/// Compressed bytes per step. Small, because the ratio is checked between steps, and a kilobyte can become a megabyte.
+/// Compressed bytes per step. It is small because the ratio is checked only between steps, and a kilobyte can decompress to
+/// a megabyte.
 const STEP_BYTES: usize = 1024;
 
 /// A body being received.

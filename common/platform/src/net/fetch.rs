@@ -31,7 +31,7 @@ const ACCEPTED: &str = "text/html,application/xhtml+xml,text/markdown;q=0.9,text
 /// Longest wait for the body of the response to a POST, once its head has arrived.
 const ANSWER_TIME: Duration = Duration::from_secs(2);
 
-/// Most header fields of a response; sites with many cookies send dozens.
+/// Maximum number of header fields in a response; sites with many cookies send dozens.
 const MAX_HEADER_FIELDS: usize = 256;
 
 /// Fetches untrusted URLs. See the [module](super) for the rules it keeps.

@@ -20,11 +20,11 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 const KEPT_WITHOUT: Duration = Duration::from_secs(6 * 3600);
 /// A site whose robots.txt cannot be read is not read for this time.
 const KEPT_BROKEN: Duration = Duration::from_secs(300);
-/// Most time for robots.txt, out of the page's time.
+/// Maximum time for robots.txt. It counts as part of the page's time.
 const ROBOTS_TIME: Duration = Duration::from_secs(5);
 /// Pause between two pages of a site that sets no `Crawl-delay`.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Most sites in the cache.
+/// Maximum number of sites in the cache.
 const MAX_SITES: usize = 2_000;
 
 /// This process's cache of sites.
@@ -73,7 +73,7 @@ impl Manners {
         let mut sites = self.sites();
         if sites.len() >= MAX_SITES {
             sites.retain(|_, known| known.until > now);
-            // A process that reads from this many sites a day starts with an empty cache.
+            // No entry has expired, so the whole cache is dropped.
             if sites.len() >= MAX_SITES {
                 sites.clear();
             }
@@ -96,7 +96,8 @@ impl Manners {
     }
 }
 
-/// Boxed, because the future is recursive: asking for leave fetches robots.txt, and fetching asks for leave.
+/// Boxed, because the type is recursive: waiting for permission fetches robots.txt, and fetching a page waits for
+/// permission.
 type Leave<'a> = Pin<Box<dyn Future<Output = Result<(), FetchError>> + Send + 'a>>;
 
 impl Fetcher {
@@ -146,7 +147,7 @@ impl Fetcher {
         let (said, kept) = match answer {
             Ok(Ok(page)) => match page.status {
                 200..=299 => (Said::Rules(Arc::new(Rules::parse(&page.body, &self.manners.product))), KEPT),
-                // 429 says nothing about the rules.
+                // A 429 is treated like a server error: the rules are unknown.
                 429 | 500..=599 => (Said::Nothing(format!("answered with status {}", page.status)), KEPT_BROKEN),
                 _ => (Said::Rules(Arc::default()), KEPT_WITHOUT),
             },

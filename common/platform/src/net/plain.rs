@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// An unused connection is closed after this time.
 const IDLE: Duration = Duration::from_secs(30);
-/// The same for AWS, which is near and used all the time.
+/// For AWS: a shorter connect timeout, because it is near, and a longer idle time, because it is used all the time.
 const AWS_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const AWS_IDLE: Duration = Duration::from_secs(90);
 /// Largest response.

@@ -10,18 +10,18 @@ use super::address::is_public;
 /// The limits are public fields, so that a tool can tighten them.
 #[derive(Clone, Debug)]
 pub struct FetchPolicy {
-    /// Most compressed bytes read from the network; the rest is cut off.
+    /// Maximum compressed bytes read from the network; the rest is cut off.
     pub max_raw_bytes: usize,
-    /// Most bytes after decompression; the rest is cut off.
+    /// Maximum bytes after decompression; the rest is cut off.
     pub max_decoded_bytes: usize,
-    /// Most decoded bytes per compressed byte; beyond that the body is a decompression bomb. Checked only above
-    /// `ratio_free_bytes`.
+    /// Maximum number of decoded bytes per compressed byte; beyond that the body is a decompression bomb. Checked only
+    /// above `ratio_free_bytes`.
     pub max_decompression_ratio: usize,
     /// Up to this many decoded bytes, any ratio is fine: short pages compress very well.
     pub ratio_free_bytes: usize,
-    /// Most bytes of status line and header fields together.
+    /// Maximum size of status line and header fields together, in bytes.
     pub max_header_bytes: usize,
-    /// Most redirects; one more is an error.
+    /// Maximum number of redirects; one more is an error.
     pub max_redirects: usize,
     /// Timeout for one attempt to open a TCP connection.
     pub connect_timeout: Duration,

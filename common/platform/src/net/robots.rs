@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Most bytes of the file that are read; RFC 9309 §2.5 requires at least this limit.
+/// Maximum bytes of the file that are read; RFC 9309 §2.5 requires at least this limit.
 pub(super) const MAX_BYTES: usize = 500 * 1024;
 /// Longer patterns are ignored: no URL of ours is that long.
 const MAX_PATTERN_BYTES: usize = 2048;

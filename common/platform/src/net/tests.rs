@@ -257,7 +257,8 @@ async fn names_with_private_addresses_are_refused() {
 
 #[tokio::test]
 async fn a_redirect_to_a_name_is_judged_by_its_address() {
-    // The name of the first hop may be local, that of the second may not, although both have the same address and port.
+    // Only the first hop's name is in the list of allowed local hosts. The second is refused, although it has the same
+    // address and port.
     let server = Server::start(|head| {
         let port = head.split("host: ").nth(1).unwrap().split(['\r', ':']).nth(1).unwrap();
         redirect(&format!("http://other.test:{port}/"))

@@ -11,7 +11,7 @@ use crate::net::PlainHttp;
 
 /// Public endpoints limit the block range of a log query.
 const LOG_RANGE_BLOCKS: u64 = 5_000;
-/// Most requests in one batch.
+/// Maximum number of requests in one batch.
 const BATCH: usize = 20;
 /// If a node reports no final block, blocks this far below the latest count as final.
 const DEEP_BLOCKS: u64 = 64;
@@ -55,7 +55,7 @@ impl std::error::Error for ChainError {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NonceUse {
     Unused,
-    /// Used by exactly this transfer, in this transaction.
+    /// Used by exactly this transfer. The text is the transaction's hash.
     ByThisTransfer(String),
     /// Used by another transfer, or cancelled.
     Otherwise,
@@ -234,7 +234,8 @@ impl Chain {
                 }
                 let sent = self.request("eth_getTransactionByHash", json!([log.transaction])).await?;
                 if sent.is_null() {
-                    // The log came from another node than this answer. Skipping it could return a payout that arrived.
+                    // The log came from another node than this answer. Skipping it could report a payout that arrived as
+                    // not made.
                     return Err(malformed("eth_getTransactionByHash"));
                 }
                 let by = sent["from"].as_str().and_then(|from| from.parse::<Address>().ok());
@@ -519,8 +520,8 @@ fn is_revert(code: i64, message: &str, data: &str) -> bool {
     if says(&["insufficient funds"]) || data.to_ascii_lowercase().contains("insufficient funds") {
         return false;
     }
-    // "Out of gas" can come from the sender's money or the node's own cap. It is the contract's fault only if the call had
-    // the full gas limit.
+    // "Out of gas" can also be caused by the sender's balance or the node's own cap. It counts as a revert only if the call
+    // had the full gas limit.
     if says(&["out of gas", "gas required exceeds"]) {
         let digits = message.rsplit(|letter: char| !letter.is_ascii_digit()).find(|digits| !digits.is_empty());
         return digits.and_then(|digits| digits.parse().ok()).is_none_or(|allowed: u64| allowed >= CALL_GAS);

@@ -1,8 +1,8 @@
 //! DNS lookups for tools: MX, TXT and address records.
 //!
 //! The system's resolver only finds addresses, so the other records are asked for here. A domain's owner controls the
-//! answers: they are cut to a few entries, names are in lower case, and texts are cut too. Addresses are returned as they
-//! are; whether one may be connected to is for the guard ([`crate::net::FetchPolicy`]).
+//! answers: they are cut to a few entries, names are in lower case, and texts are cut too. Addresses are returned
+//! unchanged: the caller must check them ([`crate::net::FetchPolicy`]) before it connects.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Cached answers per process, and the longest cache TTL, whatever the zone says.
 const REMEMBERED: u64 = 256;
 const LONGEST_TTL: Duration = Duration::from_secs(15 * 60);
-/// Most entries of an answer: mail hosts, addresses, texts.
+/// Maximum number of mail hosts, addresses and texts in an answer.
 const MAX_HOSTS: usize = 10;
 const MAX_ADDRESSES: usize = 8;
 const MAX_TEXTS: usize = 50;
@@ -82,7 +82,7 @@ impl fmt::Display for DnsError {
 impl std::error::Error for DnsError {}
 
 impl DnsError {
-    /// Whether this is a fact about the name, not a failure to ask.
+    /// Whether the error states a fact about the name. False if the lookup failed.
     pub fn is_answer(&self) -> bool {
         matches!(self, DnsError::NotAName | DnsError::NoSuchName | DnsError::NoSuchRecord)
     }
@@ -188,7 +188,7 @@ impl Dns {
         options.cache_size = REMEMBERED;
         options.positive_max_ttl = Some(LONGEST_TTL);
         options.negative_max_ttl = Some(LONGEST_TTL);
-        // The hosts file of this machine is no fact about a domain.
+        // The hosts file of this machine says nothing about public DNS.
         options.use_hosts_file = ResolveHosts::Never;
         builder.build().map_err(|error| explain(&error))
     }

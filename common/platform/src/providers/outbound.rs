@@ -31,14 +31,14 @@ use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::store::aws::SignedHttp;
 use crate::store::{Db, StoreError, daily};
 
-/// Most attempts of one request.
+/// Maximum number of attempts for one request.
 const ATTEMPTS: u32 = 3;
 /// First pause before a retry, doubled each time, if the provider asks for none.
 const PAUSE: Duration = Duration::from_millis(250);
 /// After this many failures in a row, a host is not called for this long.
 const FAILURES: u32 = 5;
 const REST: Duration = Duration::from_secs(30);
-/// After a quiet time, the requests of this many seconds may go out at once.
+/// After a pause, the requests of this many seconds may be sent at once.
 const BURST_SECS: f64 = 1.0;
 
 /// Sends requests to providers.
@@ -64,7 +64,7 @@ pub struct Ask {
     pub body: Option<(&'static str, Vec<u8>)>,
     /// Whether a second identical request is harmless: false for anything that sends, orders or costs per call.
     pub repeatable: bool,
-    /// Most requests per second to its host.
+    /// Maximum number of requests per second to its host.
     pub per_second: f64,
 }
 
@@ -259,7 +259,7 @@ impl Outbound {
                 Err(_) => (OutboundError::Unknown("no answer in time".to_owned()), None),
             };
             let theirs = matches!(&error, OutboundError::Refused(400..=499) | OutboundError::Unauthorized(_));
-            // A refusal also shows that the host works.
+            // A refusal also resets the failure count, because the host answered.
             self.note(origin, theirs || error == OutboundError::TooMany);
             let again = match &error {
                 OutboundError::NotAsked(_) => true,
@@ -320,14 +320,14 @@ impl Outbound {
         let turn = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
-            // After a pause as long as one request's interval, the next one goes out at once, even for very low rates.
+            // At very low rates, one interval without requests is enough for the next request to be sent at once.
             let quiet = Duration::from_secs_f64(BURST_SECS).max(step);
             let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now, quiet));
             if let Some(until) = host.rests_until {
                 if now < until {
                     return Err(OutboundError::NotAsked("it failed repeatedly and is paused for a while".to_owned()));
                 }
-                // This call tries the host. Until its outcome is known, others keep away.
+                // This call tests the host. Other calls fail until its outcome is known.
                 host.rests_until = Some(now + REST);
             }
             let earliest = now.checked_sub(quiet).unwrap_or(now);
@@ -481,8 +481,8 @@ mod tests {
     async fn requests_to_a_host_stay_below_its_rate() {
         let (outbound, script) = peer(&[]).await;
         let slow = Ask { per_second: 2.0, ..Ask::get("/") };
-        // Two go out at once after a quiet second, then one every half second. A call that would wait beyond its deadline
-        // fails.
+        // Two are sent at once after a second without requests, then one every half second. A call that would wait beyond
+        // its deadline fails.
         let begun = Instant::now();
         let asked = futures_util::future::join_all((0..6).map(|_| ask(&outbound, &slow, 1_200))).await;
         let answered = asked.iter().filter(|answer| answer.is_ok()).count();

@@ -4,7 +4,7 @@
 use base::clock::Timestamp;
 use ring::hmac;
 
-/// Largest age of a signature, and how far the sender's clock may be ahead of ours.
+/// Maximum age of a signature, and how far the sender's clock may be ahead of ours, in seconds.
 const TOLERANCE_SECS: i64 = 300;
 
 /// Whether the body was signed with this key, within the last few minutes.

@@ -126,7 +126,7 @@ pub fn http(config: &AwsConfig) -> Result<PlainHttp, StoreError> {
     Ok(PlainHttp::of_aws(roots))
 }
 
-/// Lets the SDK send through our own HTTP client. The SDK's own would add a second TLS set-up, HTTP/2 and the system's
+/// Makes the SDK send through our own HTTP client. The SDK's own would add a second TLS set-up, HTTP/2 and the system's
 /// certificates, and create all of them for each service.
 #[derive(Clone, Debug)]
 struct SdkHttp(PlainHttp);

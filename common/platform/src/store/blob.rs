@@ -20,8 +20,8 @@ pub trait Blobs: Send + Sync {
     /// Deletes the key, if it exists.
     fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// A URL that gives its holder access to this one blob for a limited time, without passing through our functions: for
-    /// files that are too large for a function's response.
+    /// A URL with which anyone can access this one blob for a limited time. Used for files that are too large for a
+    /// function's response.
     fn url(&self, key: &str, access: Access<'_>, valid: Duration) -> Result<String, StoreError>;
 }
 

@@ -29,10 +29,10 @@ use crate::config::Tables;
 /// The attributes of an item.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// Most retries of a transaction that conflicts with another.
+/// Maximum number of retries of a transaction that conflicts with another.
 const CONFLICT_RETRIES: u32 = 8;
 
-/// Most retries of the unprocessed part of a batch.
+/// Maximum number of retries of the unprocessed part of a batch.
 const BATCH_RETRIES: u32 = 8;
 /// DynamoDB's limits for one batch request.
 const MAX_BATCH_GET: usize = 100;
@@ -207,7 +207,7 @@ impl Write {
         (!self.values.is_empty()).then(|| self.values.clone())
     }
 
-    /// As part of a batch, which supports neither conditions nor updates.
+    /// The write as part of a batch. Conditions and updates are errors, because a batch does not support them.
     fn alone(&self) -> Result<WriteRequest, StoreError> {
         let request = WriteRequest::builder();
         let request = match &self.kind {
@@ -298,7 +298,8 @@ impl Db {
         &self.client
     }
 
-    /// Opens the connection in advance by reading a missing item. `table` must be one the function may read.
+    /// Opens the connection in advance by reading an item that does not exist. The function must have permission to read
+    /// `table`.
     pub async fn warm(&self, table: &str) {
         let _ = self.get::<serde_json::Value>(table, Key::new("WARM", "WARM")).await;
     }
@@ -531,7 +532,7 @@ pub struct Query<'a> {
     limit: usize,
     newest_first: bool,
     latest: bool,
-    /// Nothing can match; DynamoDB would reject such a query.
+    /// The range is empty. The query is not sent, because DynamoDB would reject it.
     is_empty: bool,
     after: Option<Key>,
     /// The index's key of the item in `after`.
@@ -590,7 +591,7 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Completes [`Query::after`] for an index: an attribute of the index's own key.
+    /// For a query on an index, [`Query::after`] also needs the attributes of the index's key. This sets one.
     pub fn after_in_index(mut self, name: &str, value: impl Serialize) -> Result<Query<'a>, StoreError> {
         let value = serde_dynamo::to_attribute_value(value).map_err(StoreError::new)?;
         self.after_in_index.insert(name.to_owned(), value);
@@ -642,7 +643,7 @@ fn failed<E: std::error::Error + 'static, R: fmt::Debug + 'static>(error: SdkErr
     StoreError::new(DisplayErrorContext(&error))
 }
 
-/// Full jitter: a random time up to 10 ms · 2ⁿ, so that conflicting writers spread out.
+/// Full jitter: a random time of at most 10 ms · 2ⁿ, so that conflicting writers do not retry at the same moment.
 fn backoff(attempt: u32) -> Duration {
     let ceiling = 10u64 << attempt;
     Duration::from_millis(u64::from_be_bytes(digest::random()) % ceiling + 1)

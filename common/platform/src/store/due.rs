@@ -2,7 +2,7 @@
 //!
 //! There are two forms. A *row* is an item of its own that points to the entity; it is moved in the same transaction as the
 //! entity. An *item in an index* is the entity itself, with its due time and shard as attributes. Both are sharded, so that
-//! no partition gets hot, and both cost the same however many entries were there before.
+//! no partition gets hot. The cost of both does not grow with the number of past entries.
 
 use base::clock::Timestamp;
 

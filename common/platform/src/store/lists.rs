@@ -28,7 +28,7 @@ const ANNOUNCED_FOR: Duration = Duration::from_secs(30 * 60);
 /// The announcement must be valid for at least this long when a writer adds an entry. Covers clock differences, a
 /// function's run time and the delay of an index.
 const SLACK: Duration = Duration::from_secs(5 * 60);
-/// A list that was found empty is swept again after this time, whatever was announced.
+/// A list that was found empty is swept again after this time, even without an announcement.
 const LOOK_ANYWAY: Duration = Duration::from_secs(10 * 60);
 
 /// The unavailable tools are determined again at this interval (see `tools::availability`).

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::aws::Aws;
 use super::{BoxFuture, StoreError};
 
-/// A queue message. Losing one is harmless (the sweeper sends it again), and so is a duplicate (a job is leased before it
-/// is worked on).
+/// A queue message. A lost message is harmless, because the sweeper sends it again. So is a duplicate, because a job is
+/// leased before any work on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Message {
@@ -105,7 +105,7 @@ impl Queue for SqsQueue {
     fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let request = self.aws.sqs().send_message().queue_url(&self.url).message_body(message.to_json());
-            // Rounded up: a message that arrives early would find its delivery not due yet.
+            // Rounded up: if a message arrived early, its delivery would not be due yet.
             let secs = delay.min(MAX_DELAY).as_millis().div_ceil(1000);
             let secs = i32::try_from(secs).ok().filter(|secs| *secs > 0);
             let request = request.set_delay_seconds(secs);

@@ -30,7 +30,7 @@ pub struct Business {
 }
 
 impl Business {
-    /// The website's host, by which companies are looked up.
+    /// The website's host without `www.`. Other tools look companies up by it.
     pub fn domain(&self) -> Option<String> {
         let url = url::Url::parse(self.website.as_deref()?).ok()?;
         Some(url.host_str()?.trim_start_matches("www.").to_lowercase())

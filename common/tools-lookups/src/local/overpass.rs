@@ -51,7 +51,7 @@ fn elements(answer: &Value) -> Result<&Vec<Value>, OutboundError> {
     elements.ok_or_else(|| OutboundError::Unreadable("not what its documentation says".to_owned()))
 }
 
-/// Query for named places in the area whose kind or name matches.
+/// The Overpass query for places with a name, in the area, whose kind or name matches.
 fn query(words: &str, area: &str, most: usize) -> String {
     let pattern = escaped(words);
     let kind = escaped(&words.to_lowercase()).replace(' ', "_");

@@ -16,7 +16,7 @@ use tools::{Output, Runner, Running, Task, Toolbox};
 use super::business::{self, Business};
 use crate::lookups::row::{any_of, words};
 
-/// Least confidence of a match.
+/// Minimum confidence of a match.
 const SURE: f64 = 0.8;
 
 pub static SPEC: ToolSpec = ToolSpec {

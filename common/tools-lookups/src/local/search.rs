@@ -16,9 +16,9 @@ use tools::{Output, Runner, Running, Task, Toolbox};
 use super::business::{self, Business};
 use crate::lookups::row::words;
 
-/// Most requests to the provider in one search (places times kinds).
+/// Maximum number of requests to the provider in one search (places times kinds).
 const MAX_QUESTIONS: usize = 25;
-/// So many results with one name count as a chain.
+/// This many results with the same name count as a chain.
 const CHAIN: usize = 3;
 
 static WORD: Kind = words(1, 100);

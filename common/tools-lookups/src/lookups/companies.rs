@@ -11,7 +11,7 @@ use super::engine::days_before;
 use super::row::*;
 
 /// <https://www.sec.gov/search-filings/edgar-application-programming-interfaces> (read Nov 2026). At most ten requests a
-/// second over all machines, and a User-Agent that names the client: ours has the service's address.
+/// second over all machines. The User-Agent must name the client; ours has the service's address.
 static SEC: Source = Source {
     provider: "sec",
     origin: "https://data.sec.gov",
@@ -499,7 +499,7 @@ pub static ROWS: &[Lookup] = &[
             input.insert("plain_number".to_owned(), json!(number));
         },
         reshape: |mut answer, _| {
-            // Member states that do not disclose a name send dashes.
+            // Member states that do not disclose a name or address send dashes.
             for name in ["name", "address"] {
                 if answer.get(name).and_then(Value::as_str).is_some_and(|text| text.trim_matches(['-', ' ']).is_empty())
                 {
@@ -920,7 +920,8 @@ fn filings(mut answer: Value, input: &Map<String, Value>) -> Value {
     answer
 }
 
-/// Keeps the value filed last for each period: annual values of a year's length, or quarterly ones of a quarter's.
+/// Keeps the value that was filed last for each period: periods of about a year, or of about a quarter if quarterly values
+/// are wanted.
 fn periods(mut answer: Value, input: &Map<String, Value>) -> Value {
     let is_annual = input.get("period").and_then(Value::as_str) != Some("quarterly");
     let units = answer.get("units").and_then(Value::as_object);
@@ -936,7 +937,7 @@ fn periods(mut answer: Value, input: &Map<String, Value>) -> Value {
         let fits = match (days, is_annual) {
             (Some(days), true) => (340..=380).contains(&days),
             (Some(days), false) => (80..=100).contains(&days),
-            // A balance at the end of a year, or of any quarter.
+            // A value at a point in time (no start): annual values are those of a full fiscal year.
             (None, true) => value["fp"] == "FY",
             (None, false) => true,
         };

@@ -1,4 +1,4 @@
-//! docs/LOOKUPS.md lists the rows as they are, and its example compiles and works.
+//! Checks that docs/LOOKUPS.md lists exactly the existing rows, and that its example compiles and works.
 
 use std::fmt::Write;
 use std::path::PathBuf;

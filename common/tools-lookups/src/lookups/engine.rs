@@ -76,7 +76,7 @@ pub async fn fresh(
     let answer = (row.reshape)(answer, &input);
     let is_misshapen = map::is_misshapen(&answer, row.found, row.answer);
     let result = result(row, answer, given, &now.to_string());
-    // The source says that there is a record, but none can be read: it has changed, or is out of order.
+    // The source says that there is a record, but none can be read. Its format has changed, or it is not working.
     let says_nothing = |member: &Member| map::says_nothing(&result[member.name]);
     let mut found_ones = row.answer.iter().filter(|member| member.from == row.found && member.kind.is_list());
     let is_hollow = row.answer.iter().all(says_nothing) || found_ones.any(says_nothing);
@@ -129,7 +129,7 @@ pub fn result(row: &Lookup, answer: Value, input: &Map<String, Value>, as_of: &s
     Value::Object(result)
 }
 
-/// The answers of the row's requests: a single one as it is, several as an array with null for missing ones.
+/// Sends the row's requests. One request gives its answer; several give an array, with null for each missing answer.
 async fn ask(
     toolbox: &Toolbox,
     row: &Lookup,
@@ -146,7 +146,7 @@ async fn ask(
                 Take::At(name, pointer) => (*name, joined(&answer, pointer)),
                 Take::Pick(name, pick) => (*name, pick(&answer, &input)),
             };
-            // The next request lacks its input.
+            // Stop if the next request would lack its input.
             is_stuck |= taken.is_none() && !is_last && !input.contains_key(name);
             input.extend(taken.map(|taken| (name.to_owned(), Value::String(taken))));
         }
@@ -195,7 +195,7 @@ async fn ask_one(
         let sent = toolbox.outbound.send(source.provider, source.origin, &ask, &expected, deadline).await?;
         let unreadable = || OutboundError::Unreadable("not what its documentation says".to_owned());
         let answer: Result<Value, OutboundError> = serde_json::from_slice(&sent.body).map_err(|_| unreadable());
-        // Checked before the status: some sources report a wrong key with the status of "no such record".
+        // Checked before the status, because some sources use the status of "no such record" for a wrong key.
         if let Ok(answer) = &answer
             && let Some(said) = source.failed.iter().find_map(|failed| refusal(*failed, answer))
         {

@@ -256,7 +256,7 @@ pub static ROWS: &[Lookup] = &[
         },
         source: &REACTOME,
         requests: &[Request {
-            // Two names of the resource: its own, and the one that clients of it use.
+            // The resource may have either name: the documented one, or the one that its clients use.
             paths: &[
                 "/ContentService/data/mapping/NCBI%20Gene/{gene_id}/pathways",
                 "/ContentService/data/mapping/NCBI/{gene_id}/pathways",
@@ -597,12 +597,12 @@ fn vcv_as_id(input: &mut Map<String, Value>, _: base::clock::Timestamp) {
     input.insert("search".to_owned(), json!("esearch.fcgi"));
 }
 
-/// Summaries in the order of their ids, under which NCBI stores them.
+/// The summaries as an array, in the order of their ids. NCBI returns an object with one member per id.
 fn summaries(answers: Value, _: &Map<String, Value>) -> Value {
     let all = answers.as_array().map_or(&[] as &[Value], Vec::as_slice);
     let result = all.last().map(|answer| &answer["result"]).unwrap_or(&Value::Null);
     let ids = result["uids"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    // The summary of an unknown id is an error.
+    // For an unknown id, the summary has an `error` member.
     let rows: Vec<Value> = ids
         .filter_map(|id| result.get(id))
         .filter(|row| row.is_object() && row.get("error").is_none())

@@ -323,10 +323,10 @@ static SPECIALTY: &[Member] = &[
     text("license", "/license"),
 ];
 
-/// The place of practice, without the street: an individual's may be their home.
+/// The place of practice. The street is left out, because an individual's practice may be their home.
 static PLACE: &[Member] = &[text("city", "/city"), text("state", "/state"), text("country", "/country_code")];
 
-/// Keeps records of one kind: a search by number finds both. Practice addresses of individuals are kept apart.
+/// Keeps records of one kind, because a search by number finds both kinds. Copies the practice addresses to `practice`.
 fn of_kind(mut answer: Value, kind: &str) -> Value {
     let Some(results) = answer.get_mut("results").and_then(Value::as_array_mut) else { return answer };
     results.retain(|record| record["enumeration_type"] == kind);

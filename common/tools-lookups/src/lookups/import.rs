@@ -8,17 +8,17 @@
 //! | `npi` | a part of the NPPES monthly file as CSV with its header (download.cms.gov/nppes) |
 //! | `edgar-tickers` | `company_tickers.json` (sec.gov/files/company_tickers.json) |
 //!
-//! A truncated or wrong file is refused ([`records`]), and so is a copy that seems worse than the one in force
-//! ([`doubts`]): whatever is missing from a copy is answered with "nothing found".
+//! A truncated or wrong file is refused ([`records`]), and so is a copy that seems worse than the current one ([`doubts`]),
+//! because a record that is missing from a copy is reported as "nothing found".
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tools::snapshot::{Pointer, Record};
 
-/// Registers that are only published whole, and the fewest entries a complete file can have.
+/// Registers that are only published as a whole, with the minimum number of entries in a complete file.
 const FEWEST: [(&str, usize); 2] = [("ofac", 5_000), ("edgar-tickers", 3_000)];
-/// A copy with less than this share of the records in force is probably truncated.
+/// A copy with less than this share of the current copy's records is probably truncated.
 const LEAST_SHARE: f64 = 0.8;
 /// Rows in a thousand that may lack a key or a name; publishers' own files have a few.
 const MOST_WITHOUT: usize = 10;
@@ -218,7 +218,7 @@ fn bank(of: &Named<'_>) -> Option<Record> {
     Some(Record { key: certificate.to_owned(), names: vec![name.to_owned()], value })
 }
 
-/// Without streets: an individual's may be their home.
+/// Street addresses are left out, because an individual's practice may be their home.
 fn provider(of: &Named<'_>) -> Option<Record> {
     let npi = of("NPI")?;
     let is_person = of("Entity Type Code")? == "1";
@@ -304,7 +304,7 @@ mod tests {
         let of =
             |name: &str, text: &str, others: Option<&str>| records(name, text, others).map(|records| records.len());
         assert_eq!(of("ofac", &format!("{sdn}\u{1a}"), Some(alt)), Ok(1));
-        // Cut at any byte, inside the last line break too.
+        // A file cut at any byte is refused, even inside the last line break.
         let cut = (1..sdn.len() - 1).filter(|at| of("ofac", &sdn[..*at], None).is_ok()).count();
         assert_eq!(cut, 0);
         for (name, text, others, why) in [

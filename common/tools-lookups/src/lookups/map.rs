@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::row::{As, Member};
 
-/// Longest nested list.
+/// Maximum length of a nested list.
 const MOST: usize = 100;
 
 /// The members of an answer. `limit` bounds the row's own list, if the caller gave one.

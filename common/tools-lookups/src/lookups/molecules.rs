@@ -543,7 +543,8 @@ pub static ROWS: &[Lookup] = &[
             if input.get("coverage").and_then(Value::as_str) == Some("predicted") {
                 let accession = input.get("accession").cloned().unwrap_or_default();
                 input.insert("predicted".to_owned(), accession);
-                // The data bank is skipped. Without this value its missing answer would end the lookup here.
+                // The request to the data bank is skipped. Without this value the lookup would stop here, because `entries`
+                // would be missing.
                 input.insert("entries".to_owned(), json!("none"));
             } else {
                 input.insert("experimental".to_owned(), json!("query"));

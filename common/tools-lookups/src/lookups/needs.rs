@@ -1,4 +1,5 @@
-//! The needs of a row, which a deployment must meet to answer it. Used for refusals before payment, and by the doctor.
+//! What a deployment must have to answer a row: a key or a register copy. Used to refuse calls before payment, and by
+//! `doctor`.
 
 use serde_json::{Map, Value};
 use tools::spec::{Need, ToolSpec};

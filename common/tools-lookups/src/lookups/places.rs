@@ -200,7 +200,7 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("longitude", "{longitude}"),
                 Pair::One("maxradiuskm", "{radius_km=100}"),
                 Pair::One("starttime", "{from}"),
-                // A date alone would mean its first moment.
+                // A date without a time would mean the start of that day.
                 Pair::One("endtime", "{until}T23:59:59"),
                 Pair::One("minmagnitude", "{min_magnitude=2.5}"),
                 Pair::One("orderby", "time"),
@@ -594,7 +594,8 @@ pub static ROWS: &[Lookup] = &[
                 Pair::One("time_zone", "gmt"),
                 Pair::One("format", "json"),
             ],
-            // The same error means "no predictions at this station" and "out of order", so both count as failures.
+            // The service sends the same error for "no predictions at this station" and for a failure, so both count as
+            // failures.
             genuine: &["/predictions"],
             ..GET
         }],

@@ -42,7 +42,7 @@ pub struct Source {
     /// The register's page, for people.
     pub url: &'static str,
     pub licence: &'static str,
-    /// Most requests a second, over all callers.
+    /// Maximum number of requests per second, over all callers.
     pub per_second: f64,
     pub key: Key,
     /// How the source reports a failure that its status does not show. Such an answer is an error and is not charged.
@@ -56,8 +56,8 @@ pub enum Failed {
     At(&'static str),
     /// A string at this pointer, where a record should be, is a failure.
     Text(&'static str),
-    /// A failure unless the value at the pointer is missing, null, or begins with one of these words, by which the source
-    /// reports success or "no such record".
+    /// A failure, unless the value at the pointer is missing, null, or begins with one of these words. They report success
+    /// or "no such record".
     Unless(&'static str, &'static [&'static str]),
 }
 
@@ -89,8 +89,9 @@ pub struct Request {
     pub absent: &'static [u16],
     /// Statuses besides success that come with a normal answer.
     pub also: &'static [u16],
-    /// Pointers of which at least one must exist, so that an error page with status 200 is not taken for an answer. Empty
-    /// string: the answer must be an array. `{}`: any object. `null`: null, by which this source says "no such record".
+    /// At least one of these pointers must exist, so that an error page with status 200 does not count as an answer.
+    /// Special values: an empty string means that the answer must be an array, `{}` accepts any object, and `null` accepts
+    /// null, which this source sends for "no such record".
     pub genuine: &'static [&'static str],
     /// Values for later requests.
     pub take: &'static [Take],
@@ -280,7 +281,7 @@ pub const fn texts(name: &'static str, from: &'static str) -> Member {
     member(name, from, As::Texts(50))
 }
 
-/// The list that `limit` bounds; `usual` rows without one.
+/// A list with at most `limit` rows, or `usual` rows if the input has no limit.
 pub const fn rows(name: &'static str, from: &'static str, of: &'static [Member], usual: usize) -> Member {
     member(name, from, As::Rows(of, usual))
 }

@@ -206,7 +206,7 @@ async fn failing_sources_and_malformed_answers_are_errors() {
     let nothing = fresh(row, &url).await.unwrap();
     assert_eq!((&nothing["found"], &nothing["recalls"], &nothing["total"]), (&json!(false), &json!([]), &json!(0)));
     assert_eq!(contract.asked.lock().unwrap().len(), 2);
-    // "No such record" by status.
+    // "No such record", reported by the status.
     let contract = Contract::default();
     *contract.answers.lock().unwrap() = vec![(404, "{\"error\":{\"code\":\"NOT_FOUND\"}}".to_owned())];
     let url = serve(contract).await;
@@ -220,8 +220,8 @@ async fn failing_sources_and_malformed_answers_are_errors() {
     assert!(matches!(error, platform::providers::OutboundError::NotConfigured(_)), "{error}");
 }
 
-/// Failures that sources report with a success status (or that of "no such record"), and next to each the source's "nothing
-/// found". A failure is refunded; "nothing found" is a result.
+/// Failures that sources report with a success status (or with the status of "no such record"). Next to each failure is the
+/// same source's "nothing found". A failure is refunded; "nothing found" is a result.
 #[tokio::test]
 async fn failures_inside_answers_are_errors() {
     const FAILED: bool = false;
@@ -328,7 +328,7 @@ async fn failures_inside_answers_are_errors() {
         ("person_health_provider", 200, r#"{"result_count":0,"results":[]}"#, NOTHING),
         ("place_tides", 200, r#"{"error":{"message":"No Predictions data was found."},"predictions":[]}"#, FAILED),
         ("company_government_registration", 200, r#"{"errorCode":"X1","totalRecords":0,"entityData":[]}"#, FAILED),
-        // A text in place of a record, and a wrong key reported with the status of "no such record".
+        // A text instead of a record, and a wrong key with the status of "no such record".
         ("company_motor_carrier", 200, r#"{"content":"Webkey not found"}"#, FAILED),
         ("company_motor_carrier", 404, r#"{"content":"Webkey not found"}"#, FAILED),
         ("company_motor_carrier", 200, r#"{"content":null}"#, NOTHING),
@@ -575,7 +575,7 @@ async fn snapshots_match_by_key_and_similarity_and_never_clear_a_name() {
         assert_eq!((&miss["list"], &miss["as_of"]), (&json!("SDN"), &json!("2026-11-20")));
         assert!(miss["notice"].as_str().unwrap().contains("No match does not mean that a party is clear"));
     }
-    // A newer copy is in force at once; an open one does not change.
+    // A newer copy is used at once; a copy that is already open does not change.
     let newer = vec![entry("1", "entity", &["ACME WIDGETS"])];
     snapshot::publish(&blobs, "ofac", "2026-11-21", newer).await.unwrap();
     let now = snapshot::open(&blobs, "ofac").await.unwrap().unwrap();

@@ -20,7 +20,7 @@ use crate::opt_out::Marks;
 use crate::rdap::{self, Registration};
 use crate::vendors::{Company, CompanyQuery, clean, domain_of, is_of, profile_url};
 
-/// Mail providers, by the end of the MX host's name.
+/// Mail providers, recognised by the end of the MX host's name.
 const MAIL_PROVIDERS: [(&str, &str); 20] = [
     ("google.com", "Google Workspace"),
     ("googlemail.com", "Google Workspace"),
@@ -44,7 +44,7 @@ const MAIL_PROVIDERS: [(&str, &str); 20] = [
     ("icloud.com", "iCloud Mail"),
 ];
 
-/// Services, by the prefix of the TXT record they ask for, or by the SPF include.
+/// Services, recognised by the prefix of their TXT record, or by their SPF include.
 const SERVICES: [(&str, &str); 28] = [
     ("google-site-verification=", "Google Search Console"),
     ("ms=", "Microsoft 365"),
@@ -182,7 +182,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// The site of the company with this name, if a known page names it.
+/// The site of the company with this name, if a page from the search has that company name.
 async fn by_name(enquiry: &Enquiry, name: Option<&str>) -> Result<Option<String>, ToolError> {
     let Some(name) = name else { return Ok(None) };
     let plain =
@@ -205,8 +205,8 @@ enum Looked {
     Nothing(Source),
 }
 
-/// Reads the company's own site, DNS and RDAP. DNS alone does not make a find: the site or the registry must say something
-/// of the company. DNS values are added to that.
+/// Reads the company's own site, DNS and RDAP. The company counts as found if the site or the registry has data about it.
+/// DNS values are only added to such a record.
 async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Looked, ToolError> {
     let (toolbox, deadline) = (&enquiry.toolbox, enquiry.deadline);
     let host = authority.split(':').next().unwrap_or(authority);
@@ -221,13 +221,13 @@ async fn embedded(enquiry: &Enquiry, authority: &str) -> Result<Looked, ToolErro
         rdap::registration(&toolbox.outbound, &toolbox.fetcher, registry, host, deadline),
     );
     let mut profile = site.as_ref().map(|site| of_site(site, host)).unwrap_or_default();
-    // If both the site and the registry know the company, the site is named as the source: it says more.
+    // If both the site and the registry know the company, the site is named as the source, because it has more data.
     let source = match (profile.sources.is_empty(), &registration) {
         (false, _) => "site",
         (true, Ok(Some(_))) => "rdap",
-        // The site was read, but does not say whose it is.
+        // The site was read, but it does not name the company.
         _ if site.is_some() => return Ok(Looked::Nothing(Source::embedded("site"))),
-        // A miss needs a source: the DNS says that the domain does not exist.
+        // The domain does not exist. The DNS is the source of this miss.
         _ if mail.as_ref().err().is_some_and(|error| *error == DnsError::NoSuchName) => {
             return Ok(Looked::Nothing(Source::embedded("dns")));
         }

@@ -15,7 +15,7 @@ use crate::opt_out::Marks;
 use crate::vendors::{Company, CompanyFilter, Page, keep_companies};
 
 const DEFAULT_LIMIT: i64 = 10;
-/// Most known pages that are read in one search.
+/// Maximum number of known pages read in one search.
 const MAX_PAGES: usize = 10;
 const NAMES: Kind = Kind::List { of: &input::NAME, max: 100 };
 const WORD: Kind = Kind::Text { min: 1, max: 100, format: Some(&SAYS) };
@@ -125,7 +125,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 /// Companies at the given domain, or on known pages.
 async fn look(enquiry: &Enquiry, filter: &CompanyFilter) -> (Vec<Company>, Vec<Origin>, Option<ToolError>) {
     let (mut rows, mut sources, mut search) = (Vec::new(), Vec::new(), None);
-    // Sites do not state these, so they cannot be searched for.
+    // Company sites do not state these values, so with such a filter nothing can match.
     let unknown = filter.size.is_some()
         || filter.min_employees.is_some()
         || filter.max_employees.is_some()
@@ -176,7 +176,7 @@ fn fits(company: &Company, filter: &CompanyFilter) -> bool {
         let text = values.iter().filter_map(|value| value.as_deref()).collect::<Vec<_>>().join(" ").to_lowercase();
         wanted.is_empty() || wanted.iter().any(|wanted| text.contains(&wanted.to_lowercase()))
     };
-    // A page without a company name is only about companies of this kind.
+    // A page without a company name is not a company's own page.
     company.name.is_some()
         && has(&[&company.name], filter.name.as_slice())
         && has(&[&company.industry, &company.description], &filter.industry)

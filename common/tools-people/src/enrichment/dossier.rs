@@ -16,7 +16,7 @@ use super::profile::{self, Found};
 use super::{Enquiry, RETENTION, schema};
 use crate::vendors::{Person, PersonQuery, clean};
 
-/// Most articles in a dossier.
+/// Maximum number of articles in a dossier.
 const MAX_ARTICLES: usize = 10;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -77,7 +77,7 @@ async fn articles(enquiry: &Enquiry, who: &PersonQuery, person: Option<&Person>)
     let company = person.and_then(|person| person.company.clone()).or_else(|| who.company.clone());
     let text = [name.clone(), company.unwrap_or_default()].join(" ").trim().to_owned();
     let hits = enquiry.pages(text, MAX_ARTICLES).await.unwrap_or_default();
-    // A page that does not name the person is about somebody else.
+    // Drop pages that do not contain the person's last name.
     let last = name.split_whitespace().last().unwrap_or_default().to_lowercase();
     let names = |hit: &&Hit| {
         let text = format!("{} {}", hit.title, hit.snippet.as_deref().unwrap_or_default()).to_lowercase();

@@ -64,7 +64,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let asked = enquiry.vendors(
             &asking,
             |vendor, asking| vendor.email(asking, &who),
-            // An address at another domain is not the one wanted.
+            // Reject an address at another domain.
             |email: &mut String| is_at(email, &domain),
         );
         match asked.await? {

@@ -43,7 +43,7 @@ static PROFILE: Format = Format {
 
 pub const PHONES: Field = Field::optional("include_phone", Kind::Bool, "Whether to include phone numbers");
 
-/// At least one of these members is required.
+/// Errors unless at least one of these members is given.
 pub fn one_of(input: &Map<String, Value>, names: &[&str]) -> Vec<FieldError> {
     if names.iter().any(|name| input.contains_key(*name)) {
         return Vec::new();

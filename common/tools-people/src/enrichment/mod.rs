@@ -4,9 +4,8 @@
 //! RDAP; a person from the caller's input, the company's site and the pages of the index. Nothing is invented: every value
 //! names its source, and a guess is marked as one. Professional networks are never read.
 //!
-//! One rule decides how all six tools end without a find ([`Missed`]): a miss is a charged result if a vendor, or a source
-//! of our own, answered. If all that were asked failed, or only our own index could be asked, the job fails and is
-//! refunded.
+//! All six tools end by one rule if nothing is found ([`Missed`]): if a vendor or a source of our own answered, the miss is
+//! a result and is charged. If every source failed, or only our own index could be searched, the job fails and is refunded.
 
 pub mod company;
 pub mod company_search;
@@ -164,17 +163,17 @@ impl Enquiry {
 /// Why no vendor had a record.
 #[derive(Debug)]
 enum Missed {
-    /// A vendor answered that it has no record, or had only one that does not match.
+    /// A vendor answered: it has no record, or only one that does not match.
     Unknown(Source),
-    /// All that were asked failed.
+    /// Every vendor that was asked failed.
     Failed(ToolError),
-    /// No vendor could be asked this.
+    /// No vendor is configured that supports this query.
     NotAsked,
 }
 
 impl Missed {
-    /// Decides the end of a call whose own lookup found nothing either: a charged miss with its source, or a refunded
-    /// failure. `unasked` decides if no vendor could be asked.
+    /// Decides the outcome if our own lookup found nothing either: the source of a charged miss, or the error of a refunded
+    /// failure. `unasked` is called if no vendor could be asked.
     fn ends(self, unasked: impl FnOnce() -> Result<Source, ToolError>) -> Result<Source, ToolError> {
         match self {
             Missed::Unknown(source) => Ok(source),

@@ -17,7 +17,7 @@ use crate::vendors::{Page, PeopleFilter, Person, keep_people, objected};
 const DEFAULT_LIMIT: i64 = 100;
 /// Largest offset: no vendor pages further.
 const MAX_OFFSET: i64 = 50_000;
-/// Most company sites and known pages that are read.
+/// Maximum number of company sites and known pages read in one search.
 const MAX_FIRMS: usize = 5;
 const MAX_PAGES: usize = 10;
 const SIZE: Kind = Kind::Text { min: 1, max: 50, format: Some(&SAYS) };
@@ -164,8 +164,8 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
             |vendor, asking| vendor.people(asking, &filter),
             |page: &mut Page<Person>| {
                 keep_people(page, &filter);
-                // An empty page beyond a vendor's last row is the end of the list; the next vendor's rows would not
-                // continue it.
+                // An empty page after a vendor's last row is the end of the list. It is a result: another vendor's rows
+                // would not continue this list.
                 !page.rows.is_empty() || filter.offset > 0 && page.total > 0
             },
         );

@@ -34,7 +34,7 @@ const FREE_MAIL: [&str; 24] = [
     "qq.com",
     "163.com",
 ];
-/// Most known pages that are read.
+/// Maximum number of known pages read.
 const MAX_PAGES: usize = 5;
 
 /// Everything found about a person.
@@ -148,7 +148,7 @@ impl Enquiry {
             Ok(false) => "domain_takes_no_mail",
             Err(_) => "unverified",
         };
-        // Nobody has an address at a domain that takes no mail.
+        // A domain that takes no mail has no addresses to guess.
         if status == "domain_takes_no_mail" {
             return Vec::new();
         }
@@ -198,7 +198,7 @@ impl Enquiry {
                 && candidate.profiles.iter().any(|(_, url)| {
                     crate::opt_out::Mark::parse(url) == who.profile_url.as_deref().and_then(crate::opt_out::Mark::parse)
                 });
-            // Names are not unique: the employers must not differ, if both are known.
+            // Names are not unique, so a person with another employer is rejected. An unknown employer is accepted.
             let elsewhere =
                 domain.is_some() && candidate.company_domain.is_some() && candidate.company_domain != domain;
             mailed || linked || named && !elsewhere && (domain.is_some() || who.company.is_some())

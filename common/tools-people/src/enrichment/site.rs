@@ -13,9 +13,10 @@ use crate::vendors::{Person, clean, domain_of, email_of, profile_url};
 
 /// Pages read besides the first one.
 const MAX_PAGES: usize = 4;
-/// Most people taken from one site.
+/// Maximum number of people taken from one site.
 const MAX_PEOPLE: usize = 200;
-/// Names of such pages, the most useful first. They must match a whole part of the path, or the whole text of a link.
+/// Names of pages that say who the company is, the most useful first. A name must equal a whole segment of the path, or the
+/// whole text of a link.
 const TELLING: [&str; 22] = [
     "about",
     "about-us",

@@ -1,8 +1,8 @@
 //! Checks that a vendor's record matches the query.
 //!
-//! Vendors match loosely, and a wrong person is worse than none, so a record that contradicts the query is rejected. An
-//! e-mail address or a profile identifies one person, and a domain one company: if the record has them, they decide.
-//! Otherwise names decide. A missing value contradicts nothing.
+//! Vendors match loosely, and no result is better than a wrong person. So a record that contradicts the query is rejected.
+//! An e-mail address or a profile identifies one person, and a domain one company: if the record has them, they decide.
+//! Otherwise names decide. A missing value never contradicts the query.
 
 use base::names;
 
@@ -55,8 +55,8 @@ fn by_profile(person: &Person, who: &PersonQuery) -> Option<bool> {
     same_profile(who.profile_url.as_deref()?, urls)
 }
 
-/// Whether the profile is among these. `None` if there is no profile on the same network, or only one without a name in its
-/// URL.
+/// Whether the profile is among these. `None` if this cannot be known: there is no profile on the same network, or only one
+/// whose URL has an id instead of a name.
 fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Option<bool> {
     let asked = profile_name(asked)?;
     let host = asked.split('/').next()?;
@@ -65,7 +65,7 @@ fn same_profile<'a>(asked: &str, known: impl Iterator<Item = &'a String>) -> Opt
     if known.contains(&asked) {
         return Some(true);
     }
-    // Numeric and search ids are other names of the same profile, so they cannot be compared.
+    // A profile may also have a numeric or search id instead of its name, so such ids cannot be compared.
     let has_name = |name: &String| {
         let last = name.rsplit('/').next().unwrap_or_default();
         !last.bytes().all(|byte| byte.is_ascii_digit()) && !last.starts_with("acoaa")
@@ -80,7 +80,7 @@ fn is_elsewhere(person: &Person, who: &PersonQuery) -> bool {
         let sites = firms().filter_map(|firm| firm.website.as_deref().and_then(domain_of));
         let known: Vec<String> = person.company_domain.iter().cloned().chain(sites).collect();
         let is_there = known.iter().any(|domain| same_domain(domain, asked));
-        // An address at another domain says nothing: most people have a private one.
+        // An address at another domain proves nothing: most people also have a private address.
         let has_address = emails(person).any(|email| is_at(email, asked));
         (!known.is_empty() || has_address).then_some(is_there || has_address)
     });

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 pub use about::{is_about, is_at, is_of, keep_companies, keep_people};
 pub use read::{clean, domain_of, email_of, plain_email, profile_name, profile_url};
 
-/// Names of all vendors with an adapter. Code that only checks names links no adapter.
+/// Names of all vendors with an adapter. They are a constant, so that code that only checks names links no adapter.
 pub const VENDORS: [&str; 3] = ["peopledatalabs", "apollo", "hunter"];
 
 fn adapter(name: &str) -> Option<&'static dyn PeopleSource> {
@@ -114,7 +114,7 @@ pub struct Company {
     pub tags: Vec<String>,
 }
 
-/// Whatever the caller knows of one person.
+/// What the caller knows about one person.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PersonQuery {
     pub email: Option<String>,
@@ -128,7 +128,7 @@ pub struct PersonQuery {
     pub phones: bool,
 }
 
-/// Whatever the caller knows of one company.
+/// What the caller knows about one company.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompanyQuery {
     pub domain: Option<String>,

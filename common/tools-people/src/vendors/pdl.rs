@@ -18,13 +18,13 @@ use super::{
 
 const NAME: &str = "peopledatalabs";
 const ORIGIN: &str = "https://api.peopledatalabs.com";
-/// 1 to 10. The vendor calls a match below 6 unsure, and a wrong person is worse than none.
+/// 1 to 10. The vendor calls a match below 6 uncertain, and no result is better than a wrong person.
 const MIN_LIKELIHOOD: u8 = 6;
 /// The vendor's maximum rows per page.
 const PAGE: usize = 100;
 /// Rows are paged by a token, and skipped rows are billed too, so larger offsets are not supported.
 const MAX_SKIPPED: usize = 400;
-/// Free accounts may send 100 requests a minute, and 10 searches.
+/// Free accounts may send 100 requests and 10 searches a minute; `SEARCHES_PER_SECOND` is above their limit.
 const PER_SECOND: f64 = 1.6;
 const SEARCHES_PER_SECOND: f64 = 0.5;
 

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::Reply;
 
-/// Most entries of a list in a record.
+/// Maximum number of entries in a list of a record.
 pub const MAX_LIST: usize = 50;
 const MAX_WORD: usize = 255;
 const MAX_TEXT: usize = 4_000;

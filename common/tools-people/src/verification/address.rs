@@ -1,4 +1,4 @@
-//! E-mail addresses: their form, and what the built-in lists say of them. No network access.
+//! E-mail addresses: their form, and whether they are on the built-in lists. No network access.
 
 use base::contact;
 use base::digest::sha256;

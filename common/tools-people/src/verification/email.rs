@@ -51,7 +51,7 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 const DNS_TIME: Duration = Duration::from_secs(8);
 const PROBE_TIME: Duration = Duration::from_secs(20);
 const PROVIDER_TIME: Duration = Duration::from_secs(15);
-/// Mail hosts that are tried if the earlier ones cannot be reached.
+/// Maximum number of mail hosts tried. The second is tried only if the first cannot be reached.
 const MAX_HOSTS: usize = 2;
 /// Waiting for the lease on a mail host: the first pause, doubled each time, and the number of tries.
 const TURN_PAUSE: Duration = Duration::from_millis(100);
@@ -132,7 +132,7 @@ async fn check(toolbox: &Toolbox, task: &Task, address: &MailAddress) -> Result<
         ask_provider(toolbox, address, &mut checked, &mut by_hosts).await
     };
     match (unanswered, failed) {
-        // Without the DNS or the provider, the rest is not worth the price.
+        // The result is not settled and the DNS or the provider failed: the call fails and is refunded.
         (_, Some(error)) if !checked.found.is_settled() => return Err(error),
         (Some(error), None) if checked.provider.is_none() => return Err(unavailable(&error)),
         _ => {}

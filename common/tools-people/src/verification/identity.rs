@@ -89,11 +89,11 @@ pub fn page(origin: &str, request_id: &str) -> String {
     format!("{origin}/identity/{request_id}")
 }
 
-/// The query string with which the vendor sends people back: they are done.
+/// The query string of the URL to which the vendor sends a person back after the check.
 pub const DONE: &str = "done";
 
-/// Whether a call has a signed payment but no proof of the wallet (`X-Agent-Proof`, or a bearer token). Results bought with
-/// a payment are shown to the wallet only, and the wallet's signature is part of the check's result.
+/// Whether a call has a signed payment but neither an agent proof (`X-Agent-Proof`) nor a bearer token. Such a call is
+/// refused: only the paying wallet may read the result, and the result says whether the wallet signed.
 pub fn lacks_proof(headers: &HeaderMap) -> bool {
     let bearer = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.to_lowercase().starts_with("bearer "));
     let is_proven = headers.contains_key("x-agent-proof") || headers.get(AUTHORIZATION).is_some_and(bearer);
@@ -142,10 +142,10 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
-/// A vendor that checks documents; or a mail relay, if an address was given.
+/// The call needs a vendor that checks documents. With an e-mail address, a mail relay is enough.
 fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let vendor = Need::Provider(Capability::Identity);
-    // An empty input means that the call is not known yet: it may have an address.
+    // The input is empty when only the tool is checked, not a call. A call may have an address.
     if input.is_empty() || input.contains_key("email") { vec![vendor, Need::Mail] } else { vec![vendor] }
 }
 
@@ -162,7 +162,7 @@ enum Looked {
     Ended(Decision),
     /// A try failed; the vendor would accept another one.
     Failed(Decision),
-    /// The person came, and left without showing anything.
+    /// The person opened the vendor's page, but has not shown a document.
     Begun,
     Open,
 }

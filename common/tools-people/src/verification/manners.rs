@@ -20,7 +20,7 @@ const KEPT_UNSETTLED: Duration = Duration::from_secs(10 * 60);
 const REST: Duration = Duration::from_secs(3600);
 /// Lease on a mail host for one check. It expires if the process dies.
 const HOLD: Duration = Duration::from_secs(30);
-/// Daily limit (UTC) of addresses of one domain for which an agent may have mail hosts asked.
+/// Maximum number of addresses at one domain that an agent may have checked with mail hosts in a UTC day.
 pub const MAX_A_DAY: u32 = 100;
 
 #[derive(Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-/// How long a person has to answer; how long a mailed code is valid, how often one is mailed and guessed.
+/// Limits of a check: time for the person to answer, validity of a mailed code, number of mailed codes, number of guesses.
 pub const VALID: Duration = Duration::from_secs(24 * 3600);
 const CODE_VALID: Duration = Duration::from_secs(15 * 60);
 pub const MAX_CODES: u32 = 3;
@@ -22,7 +22,7 @@ const KEPT_SECS: i64 = 30 * 24 * 3600;
 pub struct Session {
     pub request_id: RequestId,
     pub agent: AgentId,
-    /// The address to which codes are mailed, if control of it is to be proven.
+    /// The address to which codes are mailed. `None` if the check does not prove control of an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     pub purpose: String,
@@ -47,7 +47,7 @@ pub struct Session {
     expires: i64,
 }
 
-/// The outcome. Of a document it keeps only the kind and the country.
+/// The outcome. From a document, only the kind and the country are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// `approved`, `declined`, `resubmission_requested`, `expired` or `abandoned`.

@@ -76,7 +76,7 @@ pub async fn ask(address: SocketAddr, question: &Question<'_>, deadline: Instant
 enum Broken {
     Silent,
     Closed,
-    /// Not SMTP, or too much of it.
+    /// Not SMTP, or a reply beyond the limits.
     Garbage,
     /// The host sent data out of turn, so replies cannot be matched to commands.
     OutOfTurn,
@@ -153,7 +153,7 @@ fn of_recipient(reply: &Reply) -> Mailbox {
     }
 }
 
-/// Meaning of a refusal before RCPT: it concerns us, not the address.
+/// Meaning of a refusal before RCPT. It is about us as the client, not about the address.
 fn refusal(reply: &Reply) -> Mailbox {
     match reply.code {
         421 | 500..=599 => Mailbox::Blocked,

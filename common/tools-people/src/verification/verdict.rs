@@ -67,7 +67,7 @@ pub enum Mailbox {
 }
 
 impl Findings {
-    /// Whether another check could add nothing.
+    /// Whether the result is final: another check would not change it.
     pub fn is_settled(&self) -> bool {
         match self.mailbox {
             Mailbox::Accepted => self.catch_all.is_some(),
@@ -122,7 +122,7 @@ pub fn judge(looks: Looks, found: &Findings) -> Judgement {
     let valid = if looks.well_formed { found.domain.takes_mail() } else { Some(false) };
     let deliverable = match (valid, found.mailbox, found.catch_all) {
         (Some(false), _, _) | (_, Mailbox::Rejected, _) => Some(false),
-        // Accepted means nothing if the host accepts, or may accept, every address.
+        // "Accepted" proves the mailbox only if the host is known not to accept every address.
         (_, Mailbox::Accepted, Some(false)) => Some(true),
         _ => None,
     };

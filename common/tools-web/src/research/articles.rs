@@ -17,7 +17,7 @@ use web::research::text;
 use super::gather;
 use super::subject::{self, or_null, short};
 
-/// Most words between two names that count as near each other: about a paragraph.
+/// Two names are near each other if at most this many words lie between them, about a paragraph.
 const NEAR_WORDS: usize = 60;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -108,7 +108,7 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
 }
 
 /// Whether a page is about the person at the company: its title has one name and its text the other, or its text has both
-/// near each other. A long list of people is not about any of them.
+/// near each other. So a long list of people does not count as a page about one of them.
 fn is_about(title: &str, text: &str, name: &str, company: &str) -> bool {
     let all = format!("{title}\n{text}");
     let is_titled = says(title, name) || says(title, company);

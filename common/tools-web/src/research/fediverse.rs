@@ -13,10 +13,10 @@ use url::Url;
 use super::networks::{self, Account};
 use super::subject::{short, words_of_html};
 
-/// Most accounts in one answer (the API's own limit), and most posts.
+/// Maximum number of accounts in one answer, and of posts (the API's own limits).
 const MAX_ACCOUNTS: usize = 80;
 const MAX_POSTS: usize = 40;
-/// Most posts whose replies are fetched.
+/// Maximum number of posts whose replies are fetched.
 const MAX_THREADS: usize = 5;
 
 /// A profile as its server reports it.
@@ -190,7 +190,7 @@ fn closed() -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, "the account's server does not show this without a login")
 }
 
-/// The account in a URL, if its form is one of an account.
+/// The account in a URL, if the URL has the form of an account's URL.
 pub fn account(url: &str) -> Option<Account> {
     networks::account(url)
 }

@@ -17,7 +17,8 @@ use web::search::{Extent, Hit, Query};
 
 use super::networks;
 
-/// Most pages that all research of this process reads at a time: each may be 5 MB, with a tree several times that.
+/// Maximum number of pages that this process reads at a time for all research. A page may have 5 MB, and its tree takes
+/// several times that.
 static READERS: Semaphore = Semaphore::const_new(8);
 /// Time limit of one page.
 const PAGE_TIME: Duration = Duration::from_secs(12);

@@ -1,5 +1,5 @@
-//! Interests: topics that recur in a person's public pages and posts. It reports what was written, not what the person
-//! thinks.
+//! Interests: topics that recur in a person's public pages and posts. Topics are what the texts mention, not what the
+//! person thinks.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use web::research::{claims, words};
 use super::subject::{self, ADDRESS};
 use super::{gather, newsfeed, social};
 
-/// Most topics, most pages read that name an address or number, and fewest sentences that make a topic.
+/// Maximum number of topics, maximum number of pages read that contain the address or number, and minimum number of
+/// sentences that make a topic.
 const MAX_TOPICS: usize = 15;
 const MAX_PAGES: usize = 5;
 const MIN_MENTIONS: usize = 2;
@@ -102,7 +103,7 @@ async fn interests(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolErro
 
 async fn by_address(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Said, ToolError> {
     subject::refuse_closed(url)?;
-    // Posts say more than the page around them.
+    // If the page has a feed or an API, the posts are used instead of the page's text.
     let posts = newsfeed::posts(toolbox, url, end).await?;
     let mut said = Said::new();
     for post in posts.into_iter().flat_map(|(posts, _)| posts) {
@@ -145,8 +146,8 @@ fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Runs of one to three words that recur in at least `MIN_MENTIONS` sentences, ranked by count times words. Of two runs of
-/// which one contains the other, only the higher in rank is kept.
+/// Sequences of one to three words that occur in at least `MIN_MENTIONS` sentences, ranked by sentences times words. If one
+/// sequence contains another, only the one with the higher rank is kept.
 fn topics(said: &Said) -> Vec<Value> {
     let mut seen: HashMap<String, (HashSet<usize>, String)> = HashMap::new();
     for (index, (sentence, _)) in said.iter().enumerate().take(2_000) {

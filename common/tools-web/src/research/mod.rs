@@ -10,7 +10,7 @@
 //! | [`subject`] | input, opt-out, and result of the tools about people |
 //! | [`networks`], [`fediverse`] | social networks by URL; the one with a public API |
 //!
-//! A vendor for posts, followers or accounts would be added where [`subject::not_configured`] is returned now.
+//! A vendor for posts, followers or accounts belongs in the places that now return [`subject::not_configured`].
 
 pub mod articles;
 pub mod fediverse;

@@ -22,7 +22,7 @@ struct Network {
     name: &'static str,
     hosts: &'static [&'static str],
     before: &'static [&'static str],
-    /// Names that are the network's own pages.
+    /// Names of the network's own pages, which are not profiles.
     not: &'static [&'static str],
 }
 

@@ -15,9 +15,9 @@ use web::read::{Feed, read_facts, read_feed};
 use super::subject::{self, ADDRESS, or_null};
 use super::{fediverse, networks};
 
-/// Most posts in one answer.
+/// Maximum number of posts in one answer.
 const MAX_POSTS: usize = 40;
-/// Most feeds of a page that are tried.
+/// Maximum number of a page's feeds that are tried.
 const MAX_FEEDS: usize = 3;
 
 pub static SPEC: ToolSpec = ToolSpec {

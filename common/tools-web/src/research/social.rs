@@ -20,7 +20,7 @@ use super::networks::{self, Profile};
 use super::subject::{self, ADDRESS, or_null};
 use super::{fediverse, gather};
 
-/// Most pages read that name an e-mail address.
+/// Maximum number of pages read that contain the e-mail address.
 const MAX_PAGES: usize = 5;
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -112,7 +112,8 @@ async fn by_address(
     Ok(())
 }
 
-/// Accounts from pages that name the address, only in forms made for it (`rel=me`, JSON-LD); other links may be anybody's.
+/// Accounts from pages that contain the address. Only `rel=me` and JSON-LD count, because other links may lead to anybody's
+/// account.
 async fn by_email(
     toolbox: &Toolbox,
     email: &str,
@@ -147,7 +148,7 @@ fn says_address(text: &str, email: &str) -> bool {
     })
 }
 
-/// The accounts that the page claims, the most certain first.
+/// Adds the accounts that the page claims, the most certain first.
 fn claimed(accounts: &mut Map<String, Value>, page: &Page, with_links: bool) {
     let facts = read_facts(page);
     let on = page.final_url.as_str();
@@ -177,7 +178,7 @@ fn add_if_profile(accounts: &mut Map<String, Value>, url: &Url, on: &str, basis:
     }
 }
 
-/// Adds an account; the first of each network is kept, which is the most certain.
+/// Adds an account. Only the first account of each network is kept, because it is the most certain.
 fn add(
     accounts: &mut Map<String, Value>,
     profile: Profile,

@@ -52,7 +52,8 @@ pub async fn refuse_listed(toolbox: &Toolbox, task: &Task) -> Result<(), ToolErr
     }
 }
 
-/// Requirements of a call about a URL: impossible to meet if the URL is on a network that is never read.
+/// Requirements of a call about a URL: none, or a requirement that no deployment meets if the URL is on a network that is
+/// never read.
 pub fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let url = input.get(ADDRESS).and_then(Value::as_str).unwrap_or_default();
     closed(url).map(Need::Nobody).into_iter().collect()
@@ -91,8 +92,8 @@ pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, T
     Ok(page)
 }
 
-/// The readable ones of the first `most` pages. No pages found is a result; pages found but none readable is an error, and
-/// is refunded.
+/// Fetches the first `most` pages and returns those that could be read. If the search found no pages, the result is empty.
+/// If it found some and none can be read, this is an error, and the call is refunded.
 pub async fn fetch_any(toolbox: &Toolbox, hits: &[Hit], most: usize, end: Instant) -> Result<Vec<Page>, ToolError> {
     let hits: Vec<&Hit> = hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(most).collect();
     let mut pages = Vec::new();

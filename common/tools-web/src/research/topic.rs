@@ -1,4 +1,4 @@
-//! Research on a topic: a report of what the open web says, each statement with its quotation.
+//! Research on a topic: a report of what the open web says, each statement with a quotation that supports it.
 //!
 //! Steps: plan, search, read, choose, write, check ([`web::research`]). A model plans and writes if there is one. If it is
 //! missing, does not answer or answers in the wrong form, the report is made of quotations instead, and says so.
@@ -50,17 +50,18 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run: |toolbox, task| Box::pin(
 /// Limits of one piece of research.
 pub struct Depth {
     name: &'static str,
-    /// Most questions per topic. Each is a search, which the operator may pay for.
+    /// Maximum number of questions per topic. Each is a search, which the operator may pay for.
     pub questions: usize,
-    /// Results used of each search.
+    /// Number of results used from each search.
     hits: usize,
-    /// Most pages read, and how many at a time.
+    /// Maximum number of pages read, and how many at a time.
     pages: usize,
     at_once: usize,
-    /// Most statements per question.
+    /// Maximum number of statements per question.
     pub claims: usize,
-    /// Most characters of excerpts for a model, the sentences nearest to the questions; the price may allow fewer. At four
-    /// characters a token, with the frame and an answer of 4,096, deep research takes about 16,000 tokens, and quick 9,000.
+    /// Maximum length of the excerpts sent to a model, in characters; the price may allow less. With four characters per
+    /// token, the rest of the prompt and an answer of 4,096 tokens, deep research takes about 16,000 tokens and quick
+    /// research 9,000.
     pub model_chars: usize,
     /// Total time. The tool's deadline is longer, so that a partial result can still be reported.
     time: Duration,

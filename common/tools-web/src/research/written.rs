@@ -35,7 +35,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// A new budget of this price.
+    /// A new budget. `price` is what all requests to the model may cost together.
     pub fn within(price: Usdc) -> Written {
         Written { model: None, id: None, tokens: None, note: None, left: price }
     }
@@ -45,7 +45,7 @@ impl Written {
         let own = plan::plan(topic, depth.questions);
         let Some(model) = toolbox.model.as_ref().filter(|_| writer::needs_plan(topic, &own)) else { return own };
         let text = writer::ask_for_plan(topic, depth.questions);
-        // Limited to the time of searching: the built-in plan is the fallback.
+        // `end` is the deadline of the search step. If the model is late, the built-in plan is used.
         let answer = self.ask(toolbox, model, text, end).await;
         answer.and_then(|answer| writer::read_plan(&answer.text, depth.questions)).unwrap_or(own)
     }
@@ -126,7 +126,7 @@ impl Written {
         let max_tokens = u32::try_from(longest).unwrap_or(u32::MAX);
         let question = Asked { system: writer::SYSTEM, messages: &messages, tools: &[], max_tokens };
         let before = self.left;
-        // Reserves the highest cost: a request that fails may be billed too.
+        // Takes the highest possible cost from the budget first, because a failed request may be billed too.
         self.spend(model.prices().cost(Tokens { input: question.most_tokens(), output: longest }));
         let deadline = toolbox.clock.now().plus(end.saturating_duration_since(Instant::now()));
         let answer = timeout_at(end, model.ask(&question, deadline, &toolbox.clock)).await.ok()?.ok()?;

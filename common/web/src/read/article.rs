@@ -1,6 +1,6 @@
 //! Picks the main part of a cleaned page and writes it as Markdown.
 //!
-//! Readability's article is preferred. But of a list of links, a forum thread or a product page it may keep only a small
+//! Readability's article is preferred. But on a list of links, a forum thread or a product page it may keep only a small
 //! part. If its article has too little of the page's prose, the page's main element is used instead, without navigation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use super::text::{line, literal};
 
 /// Above this, readability would take too long; see [`Work`].
 const MAX_WORK: usize = 40_000_000;
-/// Least share of the page's prose that readability's article must have, in percent.
+/// Minimum share of the page's prose that readability's article must have, in percent.
 const MIN_SHARE_PERCENT: usize = 60;
 /// An element with fewer characters cannot be the main part.
 const MIN_MAIN_CHARS: usize = 200;
@@ -101,7 +101,7 @@ fn extract(document: &Document) -> Option<Article> {
     (prose > 0).then(|| Article { markdown: article.text_content.to_string(), prose })
 }
 
-/// Removes what surrounds the content, unless too little would remain.
+/// Removes the elements around the content, unless too little would remain.
 fn drop_surroundings(document: &Document, body: &NodeRef) {
     let surroundings = document.select(SURROUNDINGS);
     let outermost = surroundings.nodes().iter().map(NodeRef::normalized_char_count).sum::<usize>();

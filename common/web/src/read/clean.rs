@@ -7,11 +7,12 @@ use url::Url;
 
 use super::hidden::{Shown, StyleRules};
 
-/// Deeper elements become plain text. Real pages are far less deep, and the recursive stages overflow only far deeper.
+/// Deeper elements become plain text. Real pages are far less deep, and the recursive stages overflow their stack only at a
+/// far greater depth.
 const MAX_DEPTH: usize = 100;
 /// Deeper lists and quotes become plain text: each level indents every line below it.
 const MAX_INDENT_DEPTH: usize = 10;
-/// Most columns of a table that is filled with empty cells, and most cells added per page.
+/// When tables are filled with empty cells: maximum number of columns of a table, and of cells added per page.
 const MAX_COLUMNS: usize = 50;
 const MAX_FILLED_CELLS: usize = 5_000;
 /// Longer texts are split. Readability writes texts out as HTML, in quadratic time if they are full of `&`.
@@ -136,7 +137,7 @@ impl<'a> Cleaner<'a> {
             node.remove_from_parent();
             return;
         };
-        // Struck-out text is no longer valid.
+        // Struck-out text is dropped, because it is no longer valid.
         if is_dropped(node, &name, place.in_heading) || matches!(name.as_str(), "del" | "s" | "strike") {
             node.remove_from_parent();
             return;
@@ -193,7 +194,8 @@ impl<'a> Cleaner<'a> {
         }
     }
 
-    /// Sets the address that the image has once scripts have run. Removes images without one and tracking pixels.
+    /// Sets the address that a script would set when it loads the image. Removes tracking pixels and images without an
+    /// address.
     fn settle_image(&self, node: NodeRef<'a>) {
         let is_dot = |name: &str| node.attr(name).is_some_and(|value| matches!(&*value, "0" | "1"));
         let first_of_set = |name: &str| {
@@ -288,7 +290,7 @@ fn cells<'a>(row: &NodeRef<'a>) -> Vec<NodeRef<'a>> {
     cells
 }
 
-/// In Markdown, a caption stands before its table.
+/// Moves captions before their tables, because a Markdown table cannot contain one.
 fn lift_captions(table: &NodeRef) {
     for caption in table.element_children() {
         if caption.has_name("caption") {

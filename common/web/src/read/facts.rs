@@ -9,7 +9,7 @@ use super::content_type::Kind;
 use super::text::line;
 use super::{charset, clean, content_type, parse, prefilter};
 
-/// Most JSON-LD objects collected, and the depth searched.
+/// Limits: JSON-LD objects and the depth searched for them, links, `meta` tags, and characters of one value.
 const MAX_OBJECTS: usize = 400;
 const MAX_DEPTH: usize = 8;
 const MAX_LINKS: usize = 500;

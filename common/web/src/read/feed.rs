@@ -11,7 +11,7 @@ use url::Url;
 
 use super::text::{line, literal};
 
-/// Most entries kept.
+/// Maximum number of entries kept.
 const MAX_ITEMS: usize = 200;
 /// Longest text of an element, in bytes; also the longest description as HTML.
 const MAX_FIELD_BYTES: usize = 4_096;

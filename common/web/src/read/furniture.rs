@@ -1,4 +1,4 @@
-//! Removes what surrounds the content of a page, recognised by class names and ids of widespread systems: notices,
+//! Removes everything around the content of a page, recognised by class names and ids of widespread systems: notices,
 //! newsletters, comments, lists of other pages, forum controls.
 //!
 //! Elements that hold the page's main part, or most of its text, are kept: on a page of comments, the comments are the
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use super::text::line;
 
-/// Class names and ids, or parts of them between hyphens and underscores, that mark other things than content.
+/// Class names and ids of elements that are not content. A part between hyphens or underscores also matches.
 const WORDS: [&str; 45] = [
     "ad",
     "ads",
@@ -58,7 +58,7 @@ const WORDS: [&str; 45] = [
     "taboola",
     "upsell",
 ];
-/// The same, but compared as whole names.
+/// The same, but only a whole name matches.
 const NAMES: [&str; 43] = [
     "action-bar",
     "announcement-bar",
@@ -106,7 +106,7 @@ const NAMES: [&str; 43] = [
 ];
 /// Characters that must remain on the page.
 const MIN_LEFT_CHARS: usize = 200;
-/// Most elements inspected.
+/// Maximum number of elements inspected.
 const MAX_ELEMENTS: usize = 30_000;
 /// Longest notice, in characters.
 const MAX_NOTICE_CHARS: usize = 300;
@@ -173,7 +173,7 @@ static TEASER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// Longest such heading, in characters.
 const MAX_TEASER_CHARS: usize = 60;
 
-/// Removes what stands under a heading like "Related articles", if it is mostly links.
+/// Removes the part under a heading like "Related articles", if it is mostly links.
 pub(super) fn remove_teasers(document: &Document) {
     let Some(body) = document.body() else { return };
     let mut left = body.normalized_char_count();
@@ -250,7 +250,7 @@ pub(super) fn without_notices(markdown: &str) -> String {
         let text = line(block, MAX_LEGAL_CHARS + 1);
         text.chars().count() <= MAX_LEGAL_CHARS && LEGAL.as_ref().is_some_and(|legal| legal.is_match(&text))
     };
-    // A page about terms or privacy names them at the top.
+    // A page about terms or privacy has such links at the top too. There, the last line is kept.
     let legal_end = is_legal(blocks[last - 1]) && !blocks[..2].iter().any(|block| is_legal(block));
     let goes = |index: usize, block: &str| (at_edge(index) && is_notice(block)) || (legal_end && index + 1 == last);
     let kept = blocks.iter().enumerate().filter(|(index, block)| !goes(*index, block));

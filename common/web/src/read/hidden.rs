@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use dom_query::Element;
 
-/// Most rules kept from the page's style sheets.
+/// Maximum number of rules kept from the page's style sheets.
 const MAX_RULES: usize = 1_000;
-/// Most declarations read per rule or `style` attribute.
+/// Maximum number of declarations read per rule or `style` attribute.
 const MAX_DECLARATIONS: usize = 100;
 /// Smaller text, in CSS pixels, counts as hidden.
 const SMALLEST_PX: f32 = 3.0;
@@ -162,7 +162,7 @@ impl DeclarationReader {
     }
 
     fn look(mut self) -> Look {
-        // A transparent element with a transform is probably going to be faded in.
+        // A transparent element with a transform is probably faded in later by a script, so it counts as visible.
         let invisible = (self.transparent || self.filtered) && !self.moved;
         if self.off_screen || self.clipped || invisible || (self.empty_box && self.cuts_overflow) {
             self.look.gone = Some(true);

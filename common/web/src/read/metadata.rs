@@ -11,7 +11,7 @@ use super::text::line;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
 const MAX_WORD_CHARS: usize = 200;
-/// Most JSON-LD objects read, over all blocks.
+/// Maximum number of JSON-LD objects read, over all blocks.
 const MAX_LINKED_OBJECTS: usize = 200;
 
 /// Reads the metadata. Must run before the tree is cleaned.
@@ -81,7 +81,7 @@ pub(super) fn page_may_be_listed(document: &Document, agent: &str) -> bool {
 pub(super) fn head_may_be_listed(page: &Page, agent: &str) -> bool {
     let mut robots = page.robots.as_deref().unwrap_or_default().lines();
     let mut caching = page.cache_control.as_deref().unwrap_or_default().split(['\n', ',']);
-    // `private="set-cookie"` concerns only that field.
+    // `private="set-cookie"` is not a match: it concerns only that header field.
     let is_private = |word: &str| ["private", "no-store"].iter().any(|name| word.trim().eq_ignore_ascii_case(name));
     // A robot's name applies only within its own header.
     !robots.any(|said| forbids_listing(said, agent)) && !caching.any(is_private)

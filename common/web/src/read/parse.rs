@@ -13,9 +13,9 @@ use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, parse_document};
 
-/// Most open elements; browsers stop nesting at this depth.
+/// Maximum number of open elements; browsers stop nesting at this depth.
 const MAX_OPEN: usize = 512;
-/// Most nodes in the tree (elements, texts and others).
+/// Maximum number of nodes in the tree (elements, texts and others).
 const MAX_NODES: usize = 100_000;
 /// Bytes fed at once. Small, because three bytes of markup can add [`MAX_OPEN`] nodes.
 const PIECE_BYTES: usize = 256;
@@ -36,7 +36,7 @@ pub(super) fn parse(markup: &str) -> Parsed {
     while !rest.is_empty() && !is_full(&parser) {
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(PIECE_BYTES));
         parser.process(StrTendril::from_slice(piece));
-        // Unused, and there may be one error per tag.
+        // Errors are not used. They are cleared because there may be one per tag.
         parser.tokenizer.sink.sink.errors.borrow_mut().clear();
         rest = after;
     }

@@ -10,16 +10,16 @@
 
 use std::collections::BTreeMap;
 
-/// Most markup kept. Longer pages are mostly tables of data, and the Markdown limit is far lower.
+/// Maximum markup kept, in bytes. Longer pages are mostly tables of data, and the Markdown limit is far lower.
 const MAX_MARKUP_BYTES: usize = 2_000_000;
-/// Most start and end tags kept.
+/// Maximum number of start and end tags kept.
 const MAX_TAGS: usize = 60_000;
-/// Most style sheet text kept; it is needed to find hidden elements.
+/// Maximum style sheet text kept, in bytes; it is needed to find hidden elements.
 const MAX_STYLE_BYTES: usize = 256 * 1024;
-/// Most JSON-LD blocks kept, and the size of the longest one.
+/// Maximum number of JSON-LD blocks kept, and maximum size of one.
 const MAX_LINKED_DATA: usize = 8;
 const MAX_LINKED_DATA_BYTES: usize = 64 * 1024;
-/// Most text kept of `<noscript>` elements.
+/// Maximum text kept from `<noscript>` elements, in bytes.
 const MAX_WITHOUT_SCRIPTS_BYTES: usize = 4 * 1024;
 /// No element has a longer name.
 const MAX_NAME_BYTES: usize = 32;

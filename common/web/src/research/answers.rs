@@ -104,7 +104,7 @@ const WORKING: &str = "consist convert mechan principl process powered driven de
 const RISKS: &str = "risk danger critic problem complain against delay fail failure concern fear warn wrong error damag refus reject \
     oppos hazard harm accident injur lawsuit";
 
-/// The kind of answer wanted, and the question's words that say so, which an answer need not repeat.
+/// The kind of answer wanted, and the question's words that express it. An answer need not repeat those words.
 pub fn wanted(text: &str) -> (Wants, Vec<String>) {
     let words = words::words(text);
     let first = words.first().map_or("", String::as_str);

@@ -14,15 +14,15 @@ use super::plan::Question;
 use super::text::Sentence;
 use super::{Claim, Findings, Page, claims, near, words};
 
-// These constants were tuned on trial questions about the test sites that no test uses (docs/RESEARCH.md): most questions
-// are answered, and few that have no answer.
+// These constants were tuned on trial questions about the test sites; no test uses those questions (docs/RESEARCH.md). The
+// goals: answer most questions that have an answer on the pages, and few that have none.
 /// Factor for a word in the context instead of the sentence.
 const AROUND: f64 = 0.75;
 /// Factor for a word with nearly the same meaning.
 const NEAR: f64 = 0.6;
 /// Factor for the weight of a light word (see `LIGHT_WORDS`).
 const LIGHT: f64 = 0.3;
-/// Least weighted share of the question's names, and of its other words, that an answer must have.
+/// Minimum weighted share of the question's names, and of its other words, that an answer must have.
 const MIN_NAMED: f64 = 0.6;
 const MIN_ASKED: f64 = 0.65;
 /// Bonus for having the wanted kind of answer, and for being prose, where 1 is the whole question.
@@ -30,15 +30,16 @@ const IS_WANTED: f64 = 0.15;
 const IS_PROSE: f64 = 0.05;
 /// Bonus for the share of the question's words that are in the sentence itself.
 const IS_OWN: f64 = 0.5;
-/// With this share of the question in the sentence itself, a name or reason need not be recognised in it.
+/// A sentence with at least this share of the question's words may answer "who" or "why" even if no name or reason is
+/// recognised in it.
 const ALL_OWN: f64 = 0.95;
-/// Least score of an answer, as a share of the best answer to the same question.
+/// Minimum score of an answer, as a share of the score of the best answer to the same question.
 const MIN_OF_BEST: f64 = 0.75;
-/// Least terms of a sentence that has no word of the question itself but stands under the right heading.
+/// Minimum number of terms in a sentence that has no word of the question but stands under a heading that has.
 const MIN_TERMS: usize = 4;
-/// Least new terms in the answer to a question that wants no number, time, name or the like.
+/// Minimum number of terms that an answer adds to the question, if the question wants no particular kind of answer.
 const MIN_NEW: usize = 2;
-/// Most sentences about a subject as a whole, before its sides.
+/// Maximum number of sentences about a subject as a whole, which come before its sides.
 const OVERVIEW: usize = 2;
 /// Weight of the score against the difference from sentences already chosen (MMR).
 const GOOD: f64 = 0.7;
@@ -167,8 +168,8 @@ pub(super) fn scored<'a>(question: &'a Question, pages: &'a [Page], rarity: &Rar
                 if is_name { &mut named } else { &mut asked }.add(*weight, seen);
             }
             let whole = named.and(&asked);
-            // A number or name under the right heading may be the whole answer. Any other sentence must have a word of the
-            // question itself.
+            // A number or name under a heading with the question's words may be the whole answer. Any other sentence must
+            // have a word of the question itself.
             let is_told = sentence.is_prose && sentence.terms.len() >= MIN_TERMS;
             let says = own.had > 0.0 || question.wants.may_stand_alone() && whole.had > 0.0 && is_told;
             if !says {

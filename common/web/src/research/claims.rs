@@ -5,9 +5,9 @@ use super::words;
 /// Longest statement and quotation, in characters.
 const MAX_TEXT_CHARS: usize = 500;
 const MAX_QUOTE_CHARS: usize = 700;
-/// Least letters and digits: a shorter quotation occurs by chance.
+/// Minimum number of letters and digits: a shorter quotation could occur by chance.
 const MIN_QUOTE_LETTERS: usize = 8;
-/// Least share of a statement's words that must occur in its quotation, its question or its page's title.
+/// Minimum share of a statement's words that must occur in its quotation, its question or its page's title.
 const MIN_SHARED: f64 = 0.5;
 
 /// A statement, quoted or in a model's words, with the quotation that supports it.
@@ -88,9 +88,9 @@ fn folded(letter: char) -> char {
     }
 }
 
-/// Whether a model's statement says no more than its quotation, as far as that can be checked without understanding: its
-/// numbers and most of its words come from the quotation, the question or the title, it negates only if the quotation does,
-/// and it has no addresses.
+/// Whether a quotation supports a model's statement, as far as fixed rules can tell: the statement's numbers and most of
+/// its words come from the quotation, the question or the title, it negates exactly if the quotation does, and it has no
+/// addresses.
 pub fn is_supported(text: &str, quote: &str, question: &str, title: &str) -> bool {
     if text.trim().is_empty() || text.chars().count() > MAX_TEXT_CHARS || text.contains('\n') {
         return false;

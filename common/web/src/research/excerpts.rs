@@ -7,7 +7,6 @@ use super::{Page, Question};
 
 /// The sentences nearest to the questions with their neighbours, by page and in page order, about `max_chars` characters in
 /// all.
-/// `max_chars` characters in all.
 pub fn nearest(questions: &[Question], pages: &[Page], max_chars: usize) -> Vec<(usize, String)> {
     let rarity = Rarity::of(pages);
     let mut ranked: Vec<Vec<Scored<'_>>> = questions.iter().map(|question| scored(question, pages, &rarity)).collect();

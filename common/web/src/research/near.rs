@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use super::words;
 
-/// Letters of a common prefix, and its least share of the longer stem, for two stems to be of one family: `calibrate` and
-/// `calibration`, `efficient` and `efficiency`.
+/// Two stems belong to one family if their common prefix has at least this many letters, and this share of the longer stem:
+/// `calibrate` and `calibration`, `efficient` and `efficiency`.
 const MIN_PREFIX: usize = 5;
 const MIN_PREFIX_SHARE: f64 = 0.6;
 

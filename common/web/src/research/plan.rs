@@ -127,7 +127,7 @@ fn parts(topic: &str) -> Vec<String> {
 /// The end of a question, and the start of the question joined to it.
 fn next_question(text: &str) -> Option<(usize, usize)> {
     const JOINED: [&str; 9] = ["when", "how", "who", "where", "why", "what", "which", "in which", "since when"];
-    // After a comma without "and", the other words mostly begin a clause.
+    // After a comma without "and", only these begin a new question. The other words mostly begin a clause.
     const LISTED: [&str; 8] = ["how", "what", "why", "when is", "when was", "when did", "where is", "where was"];
     if !is_question(text) {
         return None;

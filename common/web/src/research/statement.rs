@@ -4,7 +4,7 @@
 use super::plan::is_question;
 use super::words;
 
-/// Least words of a piece that ends like a sentence, and of one that does not.
+/// Minimum number of words in a piece that ends like a sentence, and in one that does not.
 const MIN_WORDS: usize = 3;
 const MIN_WORDS_OPEN: usize = 5;
 /// Longest name of a named value, in words: `Opening hours in winter: 9 to 4`.
@@ -102,7 +102,7 @@ pub fn is_whole(text: &str) -> bool {
     closed(text).ends_with(['.', '!', '…', '。', '！'])
 }
 
-/// Whether it refers to something named before.
+/// Whether it begins with a word that refers to the sentence before.
 pub fn leans_back(text: &str) -> bool {
     let first = words::words(text).into_iter().next().unwrap_or_default();
     BACK.split_whitespace().any(|word| word == first)

@@ -8,12 +8,12 @@ use super::markup::{is_only_links, plain};
 use super::sentences::sentences;
 use super::{statement, words};
 
-/// Most sentences per page; the Markdown of a page is at most 50 KB.
+/// Maximum number of sentences per page; the Markdown of a page is at most 50 KB.
 const MAX_SENTENCES: usize = 2_000;
-/// Least letters and digits of a sentence, and its most characters.
+/// Minimum number of letters and digits in a sentence, and its maximum length in characters.
 const MIN_LETTERS: usize = 8;
 const MAX_CHARS: usize = 600;
-/// Most words used of a title or heading.
+/// Maximum number of words used from a title or heading.
 const MAX_HEADING_TERMS: usize = 20;
 /// Longest piece of context, in characters.
 const MAX_CONTEXT_CHARS: usize = 300;

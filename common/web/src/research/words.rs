@@ -22,7 +22,7 @@ const COMMON: &str = "a about above after again all also am an and any are as at
 
 static IS_COMMON: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
-/// Irregular forms, and words of questions with the words of their answers. The first of a line stands for all.
+/// Irregular forms, and words of questions with the words of their answers. Each word is replaced by the first of its line.
 const SAME: &str = "\
     build built construct constructed erect erected\n\
     high height tall\n\

@@ -14,7 +14,7 @@ use super::{Claim, Findings, Page, Question, claims};
 const MAX_TOPIC_CHARS: usize = 600;
 /// Longest question of a model's plan, in characters.
 const MAX_QUESTION_CHARS: usize = 200;
-/// Most statements kept of one answer.
+/// Maximum number of statements kept from one answer.
 const MAX_CLAIMS: usize = 60;
 
 /// The system prompt of both requests.

@@ -80,9 +80,9 @@ pub fn same_page(url: &Url) -> String {
     format!("{host}{port}{}{query}", url.path().trim_end_matches('/'))
 }
 
-/// Whether a page that one agent had read may be found by others under this address. The address itself can be a key: one
-/// that holds something like a secret (user name and password, session, signature, UUID, long random word) or a mail
-/// address keeps the page out of the index.
+/// Whether a page that one agent had read may be found by others under this address. False if the address contains
+/// something like a secret (user name and password, session, signature, UUID, long random word) or a mail address, because
+/// the address alone may then give access.
 pub fn is_public_knowledge(url: &Url) -> bool {
     if !url.username().is_empty() || url.password().is_some() {
         return false;
@@ -133,8 +133,8 @@ fn is_mail(part: &str) -> bool {
     })
 }
 
-/// A long word that mixes letters and digits, or cases, in a way that people do not write. Harmless ids match too: the
-/// index loses some pages, but leaks no secret.
+/// A long word that mixes letters and digits, or cases, in a way that people do not write. Harmless ids match too, so some
+/// pages are not indexed. That is better than leaking a secret.
 fn is_random(word: &str) -> bool {
     let (mut digits, mut letters, mut upper, mut changes) = (0, 0, 0, 0);
     let mut before = None;

@@ -38,7 +38,7 @@ const FOR_INDEX: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub text: String,
-    /// Most hits to return.
+    /// Maximum number of hits to return.
     pub max_results: usize,
 }
 
@@ -110,7 +110,7 @@ impl Search<'_> {
         };
         match (own.await, failed) {
             (Ok(found), _) => Ok(found),
-            // The providers' error tells more than an empty index.
+            // If the index fails too (an empty index is an error), the providers' error is reported.
             (Err(_), Some(failed)) => Err(failed),
             (Err(error), None) => Err(error),
         }

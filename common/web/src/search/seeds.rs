@@ -11,7 +11,7 @@ use platform::store::{Queue, StoreError};
 use super::address;
 use crate::read::read_feed;
 
-/// Most pages per seed, and most sitemaps read from a sitemap index.
+/// Maximum number of pages per seed, and of sitemaps read from a sitemap index.
 const MOST_PAGES: usize = 500;
 const MOST_SITEMAPS: usize = 10;
 /// Delay between two page reads, to keep the load on a site low.

@@ -40,7 +40,7 @@ async fn robots_txt_is_fetched_once_and_obeyed() {
     assert_eq!(fetcher.read(&server.url("/yes/2")).await.unwrap().status, 200);
     // The forbidden pages were never requested; the redirect was, but not its target.
     assert_eq!(*asked.lock().unwrap(), ["/robots.txt", "/yes", "/moved", "/yes/2"]);
-    // Requests that do not read for somebody, such as webhook deliveries, do not ask robots.txt.
+    // `get` is for requests such as webhook deliveries and does not check robots.txt.
     assert_eq!(fetcher.get(&server.url("/no")).await.unwrap().status, 200);
 }
 

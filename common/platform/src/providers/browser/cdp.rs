@@ -26,7 +26,7 @@ const MAX_MESSAGE: usize = 24 * 1024 * 1024;
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// A connection to a browser. What was opened over it is closed with it.
+/// A connection to a browser. Closing it also closes everything that was opened over it.
 pub struct Cdp {
     socket: WebSocketStream<Box<dyn Stream>>,
     next: u64,

@@ -26,26 +26,26 @@ use crate::net::{Fetcher, Page, PlainHttp};
 const KEY: &str = "{key}";
 /// Window size in CSS pixels.
 const WINDOW: (u32, u32) = (1280, 800);
-/// Most height of a screenshot, in CSS pixels.
+/// Maximum height of a screenshot, in CSS pixels.
 const MAX_HEIGHT: f64 = 4000.0;
-/// Most requests of one page, and most bytes they may load, together.
+/// Maximum number of requests of one page, and of bytes that they load in all.
 const MAX_REQUESTS: usize = 100;
 const MAX_BYTES: usize = 12 * 1024 * 1024;
-/// Most concurrent requests.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 8;
-/// Most documents a page may navigate to by itself.
+/// Maximum number of documents shown for one page: the page itself, and those it navigates to.
 const MAX_DOCUMENTS: usize = 3;
 /// A loaded page is ready when it has made no request for this long.
 const QUIET: Duration = Duration::from_millis(500);
-/// Longest time until a page counts as ready: some never stop making requests.
+/// A page counts as ready after this time at the latest: some pages never stop making requests.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// A proxy that does not exist, so that the browser cannot reach the network.
 const NOWHERE: &str = "http://127.0.0.1:9";
 /// The DevTools method that answers an intercepted request.
 const FULFIL: &str = "Fetch.fulfillRequest";
-/// The error if a page navigates to one that cannot be read.
+/// The error if a page navigates to another page that cannot be read.
 const ASTRAY: &str = "it leads to a page that cannot be read";
-/// Removes what could reach the network without the proxy.
+/// Removes the interfaces with which a script could reach the network without the proxy.
 const SHUT: &str =
     "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete globalThis[name];";
 
@@ -107,7 +107,7 @@ impl Browser {
         shown.await.unwrap_or_else(|_| Err("it did not finish in time".to_owned())).map_err(BrowserError)
     }
 
-    /// The WebSocket address: as configured, or as the debugging port tells it.
+    /// The WebSocket address: as configured, or as the debugging port reports it.
     async fn address(&self, key: &str) -> Result<Url, String> {
         let unusable = |_| "BROWSER_URL is not a valid URL".to_owned();
         let mut url = Url::parse(&self.url.expose().replace(KEY, key)).map_err(unusable)?;

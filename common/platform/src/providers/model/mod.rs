@@ -26,7 +26,7 @@ use crate::net::{PlainAnswer, PlainError, PlainHttp};
 use crate::store::StoreError;
 use crate::store::aws::SignedHttp;
 
-/// Most attempts. A model call has no side effects, so a retry only costs tokens.
+/// Maximum number of attempts. A model call has no side effects, so a retry only costs tokens.
 const ATTEMPTS: u32 = 3;
 /// First pause before a retry, doubled each time, if the provider asks for none.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -75,7 +75,7 @@ impl Model {
         self.config.prices
     }
 
-    /// Most output tokens of one answer.
+    /// Maximum number of output tokens in one answer.
     pub fn max_tokens(&self) -> u32 {
         self.config.max_tokens
     }

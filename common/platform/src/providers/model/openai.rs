@@ -80,8 +80,8 @@ pub fn answer(body: &Value) -> Option<Answer> {
     })
 }
 
-/// Some servers count reasoning tokens only in the total, so everything that is not input counts as output, which costs
-/// more.
+/// Some servers count reasoning tokens only in the total. So output is `completion_tokens` or the total minus the input,
+/// whichever is larger.
 fn tokens(usage: &Value) -> Option<Tokens> {
     let count = |name: &str| usage[name].as_u64();
     let input = count("prompt_tokens").unwrap_or_default();

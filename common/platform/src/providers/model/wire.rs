@@ -21,7 +21,7 @@ pub struct Question<'a> {
     pub system: &'a str,
     pub messages: &'a [Message],
     pub tools: &'a [&'static dyn ModelTool],
-    /// Most output tokens.
+    /// Maximum number of output tokens.
     pub max_tokens: u32,
 }
 

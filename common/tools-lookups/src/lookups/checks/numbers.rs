@@ -203,8 +203,8 @@ pub fn bic(text: &str, _: Option<&str>) -> Verdict {
 pub fn aba(text: &str, _: Option<&str>) -> Verdict {
     let text = plain(text);
     let digits = of_length(&text, 9)?;
-    // The first two digits are a Federal Reserve district, or one of thrifts (+20), electronic (+60) or traveller's cheques
-    // (80).
+    // The first two digits are a Federal Reserve district (0 to 12), a district plus 20 (thrifts) or plus 60 (electronic
+    // transactions), or 80 (traveller's cheques).
     let district = digits[0] * 10 + digits[1];
     if !matches!(district, 0..=12 | 21..=32 | 61..=72 | 80) || text == "000000000" {
         return Err(FORM);

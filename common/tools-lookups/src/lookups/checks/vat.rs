@@ -38,7 +38,7 @@ pub fn vat(text: &str, country: Option<&str>) -> Result<Checked, &'static str> {
 }
 
 fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
-    // Most numbers are digits of one length.
+    // Most countries' numbers consist only of digits and have a fixed length.
     let all = digits(number);
     let of = |length: usize| all.clone().filter(|digits| digits.len() == length).ok_or(FORM);
     let not_zero_first = |digits: Vec<u32>| if digits[0] == 0 { Err(FORM) } else { Ok(digits) };
@@ -130,7 +130,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             let d = digits(head).filter(|d| d.len() == 9).ok_or(FORM)?;
             digits(branch).filter(|d| d.len() == 2).ok_or(FORM)?;
             let by_eleven = weighted(&d[..8], &[9, 8, 7, 6, 5, 4, 3, 2]) % 11 == d[8];
-            // Sole traders have numbers of another rule since 2020.
+            // Since 2020, sole traders' numbers follow the mod 97 rule.
             Fits(by_eleven || mod_97(&format!("NL{number}")) == Some(1))
         }
         "PL" => {

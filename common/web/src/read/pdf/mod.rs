@@ -15,11 +15,11 @@ use lopdf::{Document, LoadOptions, Object};
 
 use super::text::{line, literal, visible};
 
-/// Most pages read.
+/// Maximum number of pages read.
 const MAX_PAGES: usize = 300;
-/// Most bytes unpacked when the file is opened.
+/// Maximum number of bytes unpacked when the file is opened.
 const MAX_UNPACKED: usize = 64 * 1024 * 1024;
-/// Least share of that for one stream.
+/// Minimum part of `MAX_UNPACKED` that one object stream gets, in bytes.
 const MIN_UNPACKED: usize = 256 * 1024;
 /// Time limit; pages not read by then are left out.
 const TIME: Duration = Duration::from_secs(4);

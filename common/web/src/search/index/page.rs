@@ -10,7 +10,7 @@ use crate::read::ReadResult;
 
 /// Pages with fewer words are not indexed.
 const LEAST_WORDS: usize = 10;
-/// Most text kept of a page, in bytes. Equal to the default limit of web read.
+/// Maximum text kept per page, in bytes. Equal to the default limit of web read.
 const MAX_TEXT: usize = 50 * 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl StoredPage {
     /// The page to store; `None` if it must not or need not be indexed.
     pub fn of(read: &ReadResult, read_at: Timestamp) -> Option<StoredPage> {
         let url = address::tidy(&read.url)?;
-        // A canonical address does not make a page public that was reached by an address with a secret.
+        // If the page was reached by an address with a secret, its canonical address does not make it public.
         if !address::is_public_knowledge(&url) {
             return None;
         }

@@ -11,7 +11,7 @@ use super::words;
 /// The usual BM25 parameters.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
-/// Share of the score that a page keeps however few of the terms it has.
+/// Share of the score that a page keeps even if it has few of the query's terms.
 const PARTLY: f32 = 0.5;
 /// Bonuses of the second ranking: terms close together, terms in the title, neighbouring terms in the order of the query.
 const CLOSE: f32 = 0.25;
@@ -143,7 +143,7 @@ struct Place {
     term: usize,
 }
 
-/// Finds the terms in a text, and cuts the snippet with the most of them.
+/// Finds the terms in a text, and cuts the best snippet.
 pub fn look_at(text: &str, asked: &Asked) -> Close {
     let firsts: HashSet<char> = asked.terms.iter().filter_map(|asked| asked.term.chars().next()).collect();
     let (mut places, mut starts): (Vec<Place>, Vec<usize>) = (Vec::new(), Vec::new());

@@ -20,7 +20,7 @@ use super::page::StoredPage;
 use super::words;
 
 const MAGIC: &[u8; 4] = b"ASG1";
-/// Most bytes of a segment's pages, unpacked: a guard against blobs that this service did not write.
+/// Maximum size of a segment's pages, unpacked, in bytes: a guard against blobs that this service did not write.
 const MAX_PAGES_BYTES: usize = 32 * 1024 * 1024;
 
 /// A page without its text.

@@ -6,9 +6,9 @@ use base::words::{stem, words};
 
 use super::page::StoredPage;
 
-/// Most words indexed of a page. (50 KB of Markdown have about 8,000.)
+/// Maximum number of words indexed per page. (50 KB of Markdown have about 8,000.)
 const MOST_WORDS: usize = 10_000;
-/// Most words of a query.
+/// Maximum number of words in a query.
 const MOST_ASKED: usize = 32;
 
 /// Query words that do not help to find a page.

@@ -16,17 +16,17 @@ use super::{Garbage, Manifest, Part, Pointer, load_segment};
 
 /// How often a change is tried again when another writer was faster.
 const ATTEMPTS: u32 = 8;
-/// Most blobs deleted per change.
+/// Maximum number of blobs deleted per change.
 const THROWN_AWAY: usize = 200;
 
 /// Limits on the size of the index, and when to merge.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Beyond this many pages, those read longest ago are removed.
+    /// Maximum number of pages. Beyond it, the pages that were read longest ago are removed.
     pub pages: usize,
     /// The same limit in bytes of segments.
     pub bytes: u64,
-    /// Most pages of a segment: 2,000 are about 1.3 MB, which is one request to read.
+    /// Maximum number of pages in a segment: 2,000 are about 1.3 MB, which is one request to read.
     pub segment_pages: u32,
     /// Merge once more than this many segments are not full.
     pub small_segments: usize,
