@@ -1,6 +1,6 @@
 //! Idempotency keys (`Idempotency-Key`) of free requests: a request runs once, and a retry gets the first answer for two
 //! days. Used for free changes ([`once`]), registrations (`market::registration`) and checkout sessions
-//! (`checkout::once`). Paid calls store their keys with their jobs (`ledger::payments::idempotency`).
+//! (`market::checkout::once`). Paid calls store their keys with their jobs (`ledger::payments::idempotency`).
 //!
 //! The key is taken before the work and the answer is stored after it. After a crash in between, a retry takes the key over
 //! once `DEAD_AFTER` has passed. So a crash can make the work run twice, unless the work itself detects that it was done; a

@@ -191,7 +191,7 @@ pub fn new_webhook() -> Value {
     schema
 }
 
-/// `marketplace::form::dollars`.
+/// `market::form::dollars`.
 fn price(least: f64, most: Usdc, about: &str) -> Value {
     json!({"type": "number", "minimum": least, "maximum": dollars(most), "description": about})
 }
@@ -200,7 +200,7 @@ fn slug(about: &str) -> Value {
     json!({"type": "string", "pattern": "^[a-z0-9-]{3,100}$", "description": about})
 }
 
-/// `marketplace::service_form::Change::read`.
+/// `market::service_form::Change::read`.
 pub fn service() -> Value {
     let schema = |about: &str| json!({"type": ["object", "null"], "description": about});
     let most = Usdc::from_micro(1_000_000_000);
@@ -242,7 +242,7 @@ fn test_case() -> Value {
     })
 }
 
-/// `marketplace::service_form::create`: the members of a change, some of them required.
+/// `market::service_form::create`: the members of a change, some of them required.
 pub fn new_service() -> Value {
     let mut schema = service();
     // When there is no old value to keep, null means the same as absent.
@@ -257,7 +257,7 @@ pub fn new_service() -> Value {
     schema
 }
 
-/// `marketplace::form::SoulForm::read`, with an optional first service.
+/// `market::form::SoulForm::read`, with an optional first service.
 pub fn registration() -> Value {
     json!({
         "type": "object",

@@ -35,16 +35,16 @@ pub const INBOX_INDEX: IndexDefinition = IndexDefinition {
     included: &["id", "kind", "title", "body", "payload", "created"],
 };
 
-/// A seller's jobs, separately for open, completed and failed, by time of purchase (see `marketplace::sold`).
+/// A seller's jobs, separately for open, completed and failed, by time of purchase (see `market::sold`).
 pub const SOLD_INDEX: IndexDefinition =
     IndexDefinition { name: "sold", partition: "sold_by", sort: "created", included: &["agent"] };
 
-/// Open deliveries, by shard and time of the next attempt (see `webhooks::delivery`). Sparse: a finished delivery is not in
-/// it.
+/// Open deliveries, by shard and time of the next attempt (see `ledger::webhooks::delivery`). Sparse: finished deliveries
+/// are not in it.
 pub const OUTBOX_INDEX: IndexDefinition =
     IndexDefinition { name: "outbox", partition: "outbox", sort: "due", included: &["created"] };
 
-/// Listed souls, in bands of job counts, so that no partition gets hot (see `marketplace::listing`).
+/// Listed souls, in bands of job counts, so that no partition gets hot (see `market::listing`).
 pub const LISTED_INDEX: IndexDefinition =
     IndexDefinition { name: "listed", partition: "listed", sort: "jobs", included: &["slug"] };
 

@@ -1,4 +1,4 @@
-//! Reads registers as their publishers distribute them, into records of a snapshot ([`super::snapshot`]).
+//! Reads registers as their publishers distribute them, into records of a snapshot ([`tools::snapshot`]).
 //!
 //! | name | file |
 //! |---|---|

@@ -6,9 +6,10 @@
 //! | `row` | the type of a row, and short constructors to write rows with |
 //! | `fill` | input into requests |
 //! | `map` | answers into results, and their schema |
-//! | `engine` | cache, snapshot, requests, result |
+//! | `engine` | answers a row: cache, operator's copy, requests, result |
 //! | `checks` | identifiers checked offline |
-//! | `snapshot` | the operator's own copies of registers |
+//! | `kept` | the cache |
+//! | `import` | registers' files into the operator's own copies (`tools::snapshot`) |
 //! | `needs` | what a deployment must have for a row |
 //! | the others | the rows, by family |
 
