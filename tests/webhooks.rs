@@ -1,5 +1,6 @@
 //! Outgoing webhooks: how owners manage endpoints, and how events are delivered.
 
+mod batches;
 mod bench;
 mod crashes;
 mod hostile;

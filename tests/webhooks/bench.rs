@@ -38,6 +38,19 @@ impl Sent {
     }
 }
 
+/// A configuration with this endpoint in place of AWS.
+pub fn config(aws: &str) -> Config {
+    let environment: HashMap<&str, &str> = HashMap::from([
+        ("AWS_ENDPOINT_URL", aws),
+        ("AWS_ACCESS_KEY_ID", "local"),
+        ("AWS_SECRET_ACCESS_KEY", "local"),
+        ("SERVICE_SECRET", SECRET),
+        ("PAY_TO", "0x00000000000000000000000000000000000000ff"),
+        ("CHAIN_RPC_URL", "http://127.0.0.1:1"),
+    ]);
+    Config::read(|name| environment.get(name).map(|value| (*value).to_owned())).expect("a config")
+}
+
 pub struct Bench {
     pub db: Db,
     pub clock: Clock,
@@ -57,15 +70,7 @@ impl Bench {
 
     /// Another process on the same database.
     pub fn over(database: &str, receivers: &[&Receiver], clock: Clock) -> Bench {
-        let environment: HashMap<&str, &str> = HashMap::from([
-            ("AWS_ENDPOINT_URL", database),
-            ("AWS_ACCESS_KEY_ID", "local"),
-            ("AWS_SECRET_ACCESS_KEY", "local"),
-            ("SERVICE_SECRET", SECRET),
-            ("PAY_TO", "0x00000000000000000000000000000000000000ff"),
-            ("CHAIN_RPC_URL", "http://127.0.0.1:1"),
-        ]);
-        let config = Config::read(|name| environment.get(name).map(|value| (*value).to_owned())).expect("a config");
+        let config = config(database);
         let db = Db::new(Connections::open(&config).expect("connections").aws.dynamodb(), config.tables.clone());
         let keys = ServiceKeys::derive(SECRET).expect("keys").webhooks;
         let policy = FetchPolicy::default().allowing_local(receivers.iter().map(|receiver| receiver.host.clone()));
@@ -101,7 +106,7 @@ impl Bench {
     }
 
     /// One run of the scheduler.
-    pub async fn sweep(&self) -> u32 {
+    pub async fn sweep(&self) -> usize {
         outbox::sweep(&self.db, &*self.sent, self.clock.now()).await.expect("a database")
     }
 

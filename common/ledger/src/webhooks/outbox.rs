@@ -100,9 +100,7 @@ impl Outgoing {
     /// Queues the deliveries now. It never fails: the sweeper sends what could not be queued. A caller without access to
     /// the queue need not call it.
     pub async fn announce(&self, queue: &dyn Queue) {
-        for message in &self.messages {
-            send_or_log(queue, message, Duration::ZERO).await;
-        }
+        send_all_or_log(queue, &self.messages).await;
     }
 }
 
@@ -113,6 +111,12 @@ pub(super) fn message(agent: AgentId, endpoint: EndpointId, event: EventId) -> M
 pub(super) async fn send_or_log(queue: &dyn Queue, message: &Message, after: Duration) {
     if let Err(error) = queue.send_after(message, after).await {
         log::failure("could not queue a delivery; the sweeper will", &error);
+    }
+}
+
+async fn send_all_or_log(queue: &dyn Queue, messages: &[Message]) {
+    if let Err(error) = queue.send_all(messages).await {
+        log::failure("could not queue deliveries; the sweeper will", &error);
     }
 }
 
@@ -154,20 +158,22 @@ pub async fn is_empty(db: &Db) -> Result<bool, StoreError> {
 }
 
 /// Queues every due delivery again. Returns how many.
-pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<u32, StoreError> {
+pub async fn sweep(db: &Db, queue: &dyn Queue, now: Timestamp) -> Result<usize, StoreError> {
     let outbox = outbox(db);
     let mut sent = 0;
     for shard in 0..OUTBOX_SHARDS {
+        let mut messages = Vec::new();
         for open in db.query::<Open>(outbox.items(&delivery::outbox_shard(shard), now, PER_SHARD)?).await? {
             let Some((agent, endpoint, event)) = delivery::of_key(&open.pk, &open.sk) else { continue };
             // The due time is moved first, so only one of two sweepers sends, and a delivery whose message is lost is due
             // again.
             let key = delivery::key(agent, endpoint, event);
             if outbox.look_again_at(db, key, open.due, now.plus(LOOK_AGAIN)).await? {
-                send_or_log(queue, &message(agent, endpoint, event), Duration::ZERO).await;
-                sent += 1;
+                messages.push(message(agent, endpoint, event));
             }
         }
+        send_all_or_log(queue, &messages).await;
+        sent += messages.len();
     }
     if sent > 0 {
         log::event("deliveries swept", serde_json::json!({"sent": sent}));

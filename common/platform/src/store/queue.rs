@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::error::DisplayErrorContext;
-use aws_sdk_sqs::types::QueueAttributeName;
+use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use base::clock::Timestamp;
 use base::ids::{AgentId, EndpointId, EventId, RequestId};
 use serde::{Deserialize, Serialize};
@@ -64,6 +64,17 @@ pub trait Queue: Send + Sync {
     /// Sends a message that is delivered after `delay`, capped at [`MAX_DELAY`].
     fn send_after<'a>(&'a self, message: &'a Message, delay: Duration) -> BoxFuture<'a, Result<(), StoreError>>;
 
+    /// Sends all of them, or as many as it can: a failure does not stop the rest.
+    fn send_all<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut sent = Ok(());
+            for message in messages {
+                sent = self.send(message).await.and(sent);
+            }
+            sent
+        })
+    }
+
     /// The approximate number of waiting messages, if the queue knows it.
     fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
         Box::pin(async { Ok(None) })
@@ -72,6 +83,8 @@ pub trait Queue: Send + Sync {
 
 /// SQS's longest delay.
 pub const MAX_DELAY: Duration = Duration::from_secs(900);
+/// Most messages in one request to SQS.
+const MAX_BATCH: usize = 10;
 
 /// Queues a job. A failure is only logged: the sweeper will queue the job again.
 pub async fn send_or_log(queue: &dyn Queue, request_id: RequestId, trace: Option<String>) {
@@ -99,6 +112,23 @@ impl SqsQueue {
     pub fn new(aws: &Aws, url: &str) -> SqsQueue {
         SqsQueue { aws: aws.clone(), url: url.to_owned() }
     }
+
+    /// Sends at most [`MAX_BATCH`] messages in one request. SQS may refuse some of them and take the others.
+    async fn send_batch(&self, messages: &[Message]) -> Result<(), StoreError> {
+        let mut request = self.aws.sqs().send_message_batch().queue_url(&self.url);
+        for (id, message) in messages.iter().enumerate() {
+            let entry = SendMessageBatchRequestEntry::builder().id(id.to_string()).message_body(message.to_json());
+            request = request.entries(entry.build().map_err(StoreError::new)?);
+        }
+        let answer = request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
+        match answer.failed() {
+            [] => Ok(()),
+            [first, ..] => {
+                let (failed, all, code) = (answer.failed().len(), messages.len(), first.code());
+                Err(StoreError::new(format_args!("SQS refused {failed} of {all} messages: {code}")))
+            }
+        }
+    }
 }
 
 impl Queue for SqsQueue {
@@ -111,6 +141,16 @@ impl Queue for SqsQueue {
             let request = request.set_delay_seconds(secs);
             request.send().await.map_err(|error| StoreError::new(DisplayErrorContext(&error)))?;
             Ok(())
+        })
+    }
+
+    fn send_all<'a>(&'a self, messages: &'a [Message]) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let mut sent = Ok(());
+            for batch in messages.chunks(MAX_BATCH) {
+                sent = self.send_batch(batch).await.and(sent);
+            }
+            sent
         })
     }
 
