@@ -349,6 +349,15 @@ fn services_are_added_changed_and_disabled() {
         );
         let first = service::load_terms(&stack.app.db, "seller-one", "check", 1).await.unwrap().unwrap();
         assert_eq!(first.price.micro(), 10_000, "what was quoted stays what it was");
+        let terms_row = async |version| {
+            let db = &stack.app.db;
+            let row = db.get_latest::<Value>(&db.tables.souls, service::terms_key("seller-one", "check", version));
+            row.await.unwrap().unwrap()
+        };
+        let kept =
+            stack.app.clock.now().plus(service::KEEP_REPLACED).secs() - terms_row(1).await["expires"].as_i64().unwrap();
+        assert!((0..60).contains(&kept), "replaced terms expire once no quote and no job needs them");
+        assert_eq!(terms_row(2).await["expires"], Value::Null, "current terms do not expire");
         for (change, expected) in [
             (json!({"input_schema": {"type": "object", "required": ["m"]}}), vec!["test_cases.0.input.m"]),
             (json!({"executor": "model"}), vec!["executor"]),

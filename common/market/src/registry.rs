@@ -401,6 +401,11 @@ async fn update_service(
         let mut writes = vec![write];
         if new_terms {
             writes.push(terms_write(app, soul.as_str(), &after)?);
+            let replaced = service::terms_key(soul.as_str(), name, before.terms.version);
+            let replaced = Write::update(souls, replaced, "SET #expires = :expires")
+                .only_if("attribute_exists(#pk)")
+                .bind("expires", after.updated.plus(service::KEEP_REPLACED).secs())?;
+            writes.push(replaced);
         }
         if new_terms || after.test_cases != before.test_cases || after.active != before.active {
             writes.extend(trials::ask(&app.db, soul, &after, after.updated)?);

@@ -212,12 +212,15 @@ pub fn key(soul: &str, service: &str) -> Key {
     Key::new(partition(soul), format!("SERVICE#{service}"))
 }
 
-/// The terms of a version. They never change.
+/// How long replaced terms and programs are kept: the last quote is valid for a day at most, the last job for 30 days.
+pub const KEEP_REPLACED: Duration = Duration::from_secs(32 * 24 * 3600);
+
+/// The terms of a version. They never change, and expire once they are replaced ([`KEEP_REPLACED`]).
 pub fn terms_key(soul: &str, service: &str, version: u32) -> Key {
     Key::new(partition(soul), format!("TERMS#{service}#{version:06}"))
 }
 
-/// Key of a program that was replaced. Blobs with this prefix are deleted once no quote and no job can need them
+/// Key of a program that was replaced. Blobs with this prefix are deleted after [`KEEP_REPLACED`]
 /// (template.yaml, `BlobBucket`).
 fn replaced_blob(blob: &str) -> String {
     blob.replacen("programs/", "programs/replaced/", 1)
