@@ -26,7 +26,7 @@ async fn served(stack: &Stack) -> String {
     let mut config = (*stack.config).clone();
     config.base_url = Some(url.clone());
     let server = mcp::server(stack.app.clone(), (*stack.groups).clone(), &stack.keys.quotes);
-    let router = mcp::frame(Fixtures(server), mcp::Guard::configured(&config));
+    let router = mcp::frame(Fixtures(server), mcp::Guard::configured(&config), None);
     let router = api::routes::finish(router).into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { drop(axum::serve(listener, router).await) });
     format!("{url}/mcp")

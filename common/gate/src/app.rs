@@ -15,7 +15,7 @@ use platform::auth::token::{self, AccessToken, TokenError};
 use platform::auth::{AgentName, Caller, Session};
 use platform::config::{Config, Platform, SettlementConfig};
 use platform::connections::Connections;
-use platform::http::{ApiError, headers};
+use platform::http::{ApiError, headers, limit};
 use platform::net::FetchPolicy;
 use platform::providers::Chain;
 use platform::store::blob::S3Blobs;
@@ -181,7 +181,16 @@ impl App {
         if headers::agent_name(headers)?.is_some_and(|named| named.agent() != agent) {
             return Err(ApiError::AgentMismatch);
         }
+        limit::note_owner();
         Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
+    }
+
+    /// The agent whose valid access token the request carries, if any. No rate limit is counted.
+    pub async fn token_holder(&self, headers: &HeaderMap) -> Result<Option<AgentId>, ApiError> {
+        match headers::bearer(headers)? {
+            Some(secret) => self.token_caller(headers, secret).await.map(|(caller, _)| Some(caller.agent)),
+            None => Ok(None),
+        }
     }
 
     /// The agent platform (checkout) whose token the request carries, if any.
@@ -208,6 +217,7 @@ impl App {
         }
         // A nonce is burned only for a valid proof.
         nonce::burn(&self.db, &proof, used_for).await?.map_err(ApiError::InvalidProof)?;
+        limit::note_owner();
         Ok(proof)
     }
 

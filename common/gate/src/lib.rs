@@ -68,7 +68,7 @@ use platform::auth::nonce::Use;
 use platform::auth::{Caller, Scope};
 use platform::http::error::{PaymentContext, Shortfall};
 use platform::http::headers::CallHeaders;
-use platform::http::{ApiError, headers, private_json};
+use platform::http::{ApiError, headers, limit, private_json};
 use platform::net::FetchPolicy;
 use platform::store::StoreError;
 use ring::hmac;
@@ -685,6 +685,7 @@ impl Gate {
         job: &Job,
         again: bool,
     ) -> Result<Response, ApiError> {
+        limit::note_owner();
         let response = match (job.settlement, job.outcome, order.tool.answer) {
             // The work ran before settlement and failed. A direct call gets the failure now, a queued one when it polls.
             (Settlement::Void, _, Answer::Direct) if job.failed_unpaid() => answer::not_charged(job),

@@ -11,7 +11,7 @@
 //! | `register` | registrations of souls with a valid body | source address |
 //! | `publish` | new texts and programs, which are stored for long | soul |
 //! | `checkout` | requests about checkout sessions | agent platform |
-//! | `public` | large public answers, in KiB ([`weigh`]) | source address |
+//! | `public` | large public answers, in KiB ([`weigh`], [`weigh_message`]) | source address; over MCP the wallet of a token |
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
 //! | `chain` | chain requests without a purchase ([`may_ask_chain`]) | source address; wallets that have paid separately |
@@ -43,9 +43,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base::clock::{Lately, Timestamp};
 use base::ids::{AgentId, RequestId};
-use http::Method;
+use http::{HeaderMap, Method};
 use platform::auth::{Caller, Scope};
-pub use platform::http::limit::Taken;
+pub use platform::http::limit::{Owned, Taken};
 use platform::http::{ApiError, limit, log};
 use platform::store::db::parse;
 use platform::store::{Key, StoreError, Write, WriteError};
@@ -241,19 +241,19 @@ pub async fn weigh(State(app): State<App>, request: Request, next: Next) -> Resp
     }
 }
 
-/// Like [`weigh`], for routes whose answer may have been paid for. Such an answer is always given. Once the limit is used
-/// up, later requests are refused before any work.
-pub async fn weigh_ahead(State(app): State<App>, request: Request, next: Next) -> Response {
-    let turn = RateLimitSlot::now(&app, Subject::source(), Class::Public);
-    if app.exhausted.is_in(&turn) {
-        return turn.refusal().into_response();
-    }
-    let response = next.run(request).await;
+/// Like [`weigh`], for an answer of MCP. One that is owned is always given, because the limits of its owner (`paid`, `read`,
+/// `result`, `export`) count it. Any other counts for the wallet of the request's token, or else for the source address.
+pub async fn weigh_message(app: &App, headers: &HeaderMap, owned: &Owned, response: Response) -> Response {
     let bytes = usize::try_from(response.body().size_hint().exact().unwrap_or_default()).unwrap_or(usize::MAX);
-    if bytes > SMALL_ANSWER && take_bytes(&app, turn.subject, Class::Public, bytes).await.is_err() {
-        app.exhausted.insert(&turn);
+    if owned.get() || bytes <= SMALL_ANSWER {
+        return response;
     }
-    response
+    let subject = match app.token_holder(headers).await {
+        Ok(Some(agent)) => Subject::Agent(agent),
+        Ok(None) | Err(_) => Subject::source(),
+    };
+    let taken = take_bytes(app, subject, Class::Public, bytes).await;
+    taken.map_or_else(IntoResponse::into_response, |()| response)
 }
 
 /// Counts a result that is read from a blob. Results stored in the job's row are not counted.
@@ -273,8 +273,8 @@ pub async fn take_list(app: &App, subject: Subject, class: Class, bytes: usize) 
     take_bytes(app, subject, class, bytes).await
 }
 
-/// Subjects that are known to this process to have used up a limit, each with its window. For limits that are counted after
-/// the request: chain requests, and the bytes of answers that may have been paid for.
+/// Subjects that used up a limit that is counted afterwards, each with its window, as far as this process knows. Used for
+/// questions to the chain.
 ///
 /// A good payment is never counted, because that would be one more write per paid call. A chain request that leads to no
 /// purchase is counted afterwards. Once the limit is used up, each process refuses further chain requests. So only about

@@ -7,6 +7,7 @@ use base::encoding::base64_standard;
 use base::input::{self, FieldError};
 use base::money::Usdc;
 use catalog::CATALOG;
+use gate::limits::Owned;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use lambda_http::request::RequestContext;
@@ -174,6 +175,9 @@ impl Shop {
         // Rate limits by IP address need it.
         if let Some(context) = parts.extensions.get::<RequestContext>() {
             request.extensions_mut().insert(context.clone());
+        }
+        if let Some(owned) = parts.extensions.get::<Owned>() {
+            request.extensions_mut().insert(owned.clone());
         }
         // In a task of its own, so that a purchase is completed even if the client hangs up.
         let answer = tokio::spawn(async move {

@@ -18,11 +18,9 @@ use std::sync::{Arc, LazyLock};
 
 use ::tools::Runner;
 use axum::Router;
-use axum::middleware::from_fn_with_state;
 use gate::Gate;
 use gate::app::App;
 use gate::insights::audit::CursorKey;
-use gate::limits;
 use market::Market;
 use ring::hmac;
 
@@ -70,7 +68,5 @@ pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Ke
 /// `POST /mcp`
 pub fn router(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Router {
     let guard = Guard::configured(&app.config);
-    // The list of tools is public, and proofs may stand in messages, so every large answer counts against the byte limit.
-    let weigh = from_fn_with_state(app.clone(), limits::weigh_ahead);
-    api::routes::finish(frame(server(app, groups, quotes), guard).route_layer(weigh))
+    api::routes::finish(frame(server(app.clone(), groups, quotes), guard, Some(app)))
 }

@@ -10,7 +10,7 @@ use base::ids::RequestId;
 use catalog::CATALOG;
 use gate::jobs::job::{Job, Status};
 use gate::jobs::{store, view};
-use gate::limits::{self, Class, Reader, Subject};
+use gate::limits::{self, Class, Owned, Reader, Subject};
 use gate::named_quote;
 use http::request::Parts;
 use platform::auth::Scope;
@@ -113,6 +113,9 @@ impl Shop {
                 job.ok_or(ApiError::NotFound)?
             }
         };
+        if let Some(owned) = parts.extensions.get::<Owned>() {
+            owned.set();
+        }
         let body = view::poll(&*self.app.blobs, &job).await?;
         limits::take_result(&self.app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok((job, body))

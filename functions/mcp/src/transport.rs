@@ -12,6 +12,8 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
 use base::encoding::base64_any;
+use gate::app::App;
+use gate::limits::{self, Owned};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::http::{ApiError, private_json, read_body};
@@ -77,6 +79,8 @@ impl Aside {
 }
 
 struct Frame<S> {
+    /// Counts large answers; without it, nothing is counted.
+    app: Option<App>,
     guard: Guard,
     service: StreamableHttpService<S, NeverSessionManager>,
 }
@@ -84,12 +88,12 @@ struct Frame<S> {
 // Not derived, because that would require the handler to be `Clone`.
 impl<S> Clone for Frame<S> {
     fn clone(&self) -> Frame<S> {
-        Frame { guard: self.guard.clone(), service: self.service.clone() }
+        Frame { app: self.app.clone(), guard: self.guard.clone(), service: self.service.clone() }
     }
 }
 
 /// `POST /mcp`, answered by this handler.
-pub fn router<S: ServerHandler + Clone>(handler: S, guard: Guard) -> Router {
+pub fn router<S: ServerHandler + Clone>(handler: S, guard: Guard, app: Option<App>) -> Router {
     // The guard checks hosts and origins.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -101,7 +105,7 @@ pub fn router<S: ServerHandler + Clone>(handler: S, guard: Guard) -> Router {
         .disable_allowed_origins();
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
-    Router::new().route("/mcp", post(take::<S>)).with_state(Frame { guard, service })
+    Router::new().route("/mcp", post(take::<S>)).with_state(Frame { app, guard, service })
 }
 
 async fn take<S: ServerHandler>(State(frame): State<Frame<S>>, request: Request) -> Response {
@@ -147,7 +151,7 @@ impl<S: ServerHandler> Frame<S> {
         Ok(if as_events { events(response).await } else { response })
     }
 
-    /// Passes one message to `rmcp`.
+    /// Passes one message to `rmcp`, and counts a large answer.
     async fn one(&self, parts: &Parts, message: &Value, body: Bytes) -> Response {
         let id = &message["id"];
         // The library rejects parameters that are not an object as an invalid message.
@@ -156,19 +160,23 @@ impl<S: ServerHandler> Frame<S> {
             let why = "params has to be an object, with parameters by name".to_owned();
             return private_json(StatusCode::BAD_REQUEST, &error(id, -32602, why));
         }
-        let aside = Aside::default();
+        let (aside, owned) = (Aside::default(), Owned::default());
         let mut request = http::Request::new(Body::from(body));
         *request.method_mut() = parts.method.clone();
         *request.uri_mut() = parts.uri.clone();
         *request.headers_mut() = parts.headers.clone();
         *request.extensions_mut() = parts.extensions.clone();
         request.extensions_mut().insert(aside.clone());
+        request.extensions_mut().insert(owned.clone());
         let answered: Result<_, Infallible> = self.service.clone().call(request).await;
         let response = answered.unwrap_or_else(|never| match never {}).map(Body::new);
         let mut response = spelled_out(response).await;
         aside.write(&mut response);
         response.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        response
+        match &self.app {
+            Some(app) => limits::weigh_message(app, &parts.headers, &owned, response).await,
+            None => response,
+        }
     }
 
     /// Passes on the messages of a batch, one after another.
@@ -185,7 +193,11 @@ impl<S: ServerHandler> Frame<S> {
         for message in batch {
             let response = self.one(parts, message, Bytes::from(message.to_string())).await;
             let Ok(body) = read_body(response.into_body(), usize::MAX).await else { continue };
-            let Ok(answer) = serde_json::from_slice::<Value>(&body) else { continue };
+            let Ok(mut answer) = serde_json::from_slice::<Value>(&body) else { continue };
+            if answer["jsonrpc"].is_null() {
+                // The refusal of an answer that exceeds the byte limit.
+                answer = error(&message["id"], -32000, answer["message"].as_str().unwrap_or_default().to_owned());
+            }
             let fits = bytes + body.len() <= MAX_ANSWERS_BYTES;
             if fits {
                 bytes += body.len();

@@ -5,7 +5,8 @@
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -57,7 +58,23 @@ impl Taken {
     }
 }
 
+/// Whether an answer is for a caller that proved itself or paid. The other limits of that caller count it. A request's
+/// extension, so that a router within another one can tell the outer one.
+#[derive(Clone, Debug, Default)]
+pub struct Owned(Arc<AtomicBool>);
+
+impl Owned {
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 struct Here {
+    owned: Owned,
     reads: bool,
     marketplace: bool,
     source: Option<IpAddr>,
@@ -72,7 +89,8 @@ tokio::task_local! {
 pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let marketplace = request.uri().path().starts_with("/v1/soul");
-    let here = Here { reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
+    let owned = request.extensions().get::<Owned>().cloned().unwrap_or_default();
+    let here = Here { owned, reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
     let answer = async {
         let response = next(request).await;
         match HERE.try_with(|here| here.taken.get()) {
@@ -126,6 +144,11 @@ pub fn name_of(source: Option<IpAddr>) -> String {
 /// Remembers a count for the response's headers. The last one wins.
 pub fn note(taken: Taken) {
     let _ = HERE.try_with(|here| here.taken.set(Some(taken)));
+}
+
+/// Remembers that the current request's caller proved itself or paid.
+pub fn note_owner() {
+    let _ = HERE.try_with(|here| here.owned.set());
 }
 
 /// Whether the current request only reads, by its method. `None` outside a request.
