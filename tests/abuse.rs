@@ -22,6 +22,7 @@ use platform::providers::outbound::{Ask, OutboundError};
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
@@ -143,7 +144,6 @@ fn rows() -> Vec<String> {
     let life = LIFETIME.as_secs_f64() / 60.0;
     // A message every nine minutes keeps the connection open.
     let socket = 3.0 * MESSAGE + 6.0 * WRITE + life * CONNECTION_MINUTE + life / 9.0 * (MESSAGE + REQUEST);
-    let sockets = 10.0 * DAY_SECS;
     let kib = 1024.0 / BYTES * price::GIB;
     vec![
         row(
@@ -243,9 +243,9 @@ fn rows() -> Vec<String> {
             "a WebSocket, for two hours",
             "source",
             socket,
-            &format!("{}; `$connect`: 10 a second", window(Class::Connect)),
+            &format!("{}; {} in all", window(Class::Connect), window(Class::ConnectAll)),
             Some(a_day(Class::Connect) * socket),
-            Some(sockets * socket),
+            Some(a_day(Class::ConnectAll) * socket),
         ),
         row(
             "1 KiB of a large result that is read again, or of a long list of files",
@@ -325,7 +325,7 @@ fn docs_show_the_costs_that_follow_from_the_limits() {
     let missing: Vec<_> = rows.iter().filter(|row| !docs.contains(row.as_str())).collect();
     assert!(missing.is_empty(), "docs/ABUSE.md lacks (PRINT_ABUSE=1 prints all):\n{missing:#?}");
     let template = std::fs::read_to_string(root().join("template.yaml")).unwrap();
-    assert!(template.contains("$connect: {ThrottlingRateLimit: 10,"));
+    assert!(!template.contains("$connect: {Throttling"), "the gateway cannot tell an owner from a stranger");
     assert_eq!(most::SMALL, SMALL_ANSWER as f64);
     // Without paying, a source can cost us about a dollar a day at most, besides the requests themselves.
     for class in [Class::Public, Class::Export] {
@@ -588,14 +588,26 @@ fn approvals_and_mails_are_limited_per_source_and_day() {
         assert!(told(&ask(&body("one")).await));
         assert!(!told(&ask(&body("two")).await), "whoever asks whomever");
         it.use_up(&format!("MAILS#{source}"), 10, 10).await;
-        it.use_up("MAILS#all", mail::MAX_IN_ALL_A_DAY.into(), 1).await;
+        it.use_up("MAILS#all", (mail::MAX_IN_ALL_A_DAY - mail::RESERVED_A_DAY).into(), 1).await;
         assert!(told(&ask(&body("three")).await));
         assert!(!told(&ask(&body("four")).await), "the deployment's");
+        // What is left is for agents with money behind them.
+        let owner = Payer::with(&it.stack, 0).await;
+        let ask_as_owner = async |name: &str| {
+            let proof = it.proof(&owner, "write");
+            let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str())];
+            owner.client.send("POST", "/v1/approvals", &headers, body(name).to_string()).await.unwrap()
+        };
+        assert!(!told(&ask_as_owner("four").await));
+        owner.give_credits(&it.stack, 50_000).await;
+        it.use_up(&format!("MAILS#agent:{}", owner.agent()), mail::MAX_RESERVED_OF_AGENT_A_DAY.into(), 1).await;
+        assert!(told(&ask_as_owner("four").await));
+        assert!(!told(&ask_as_owner("four").await), "one owner cannot use up the share of all");
         it.use_up(&format!("RATE#{source}#approval"), approvals::MAX_OF_SOURCE_A_DAY.into(), 1).await;
         assert_eq!(ask(&body("five")).await.status, 201);
         assert_eq!(ask(&body("six")).await.error(), (429, "rate_limit_exceeded".to_owned()));
         let mails = std::fs::read_dir(&it.stack.outbox).map_or(0, |files| files.count());
-        assert_eq!(mails, 2);
+        assert_eq!(mails, 3);
     });
 }
 
@@ -650,6 +662,37 @@ fn websockets_are_limited_per_source_across_wallets() {
             assert!(open.len() < 100);
         };
         assert_eq!((open.len(), refused), (Class::Connect.limit().count as usize, 429));
+    });
+}
+
+/// Whether a WebSocket of this payer is accepted; the status if not.
+async fn connect(it: &Deployed, payer: &Payer) -> Result<WebSocketStream<TcpStream>, u16> {
+    let host = it.stack.base_url.strip_prefix("http://").unwrap();
+    let mut request = format!("ws://{host}/v1/requests/subscribe").into_client_request().unwrap();
+    request.headers_mut().append("x-agent-proof", it.proof(payer, "read").parse().unwrap());
+    let stream = TcpStream::connect(host).await.unwrap();
+    match tokio_tungstenite::client_async(request, stream).await {
+        Ok((stream, _)) => Ok(stream),
+        Err(Error::Http(answer)) => Err(answer.status().as_u16()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn strangers_cannot_use_up_the_websockets_of_agents_with_money() {
+    run(async {
+        let it = deployed().await;
+        let (stranger, owner) = (Payer::with(&it.stack, 0).await, Payer::with(&it.stack, 0).await);
+        owner.give_credits(&it.stack, 50_000).await;
+        let (db, now) = (&it.stack.app.db, it.stack.app.clock.now().secs());
+        for minute in 0..5 {
+            let start = now - now.rem_euclid(60) + minute * 60;
+            let key = Key::new("RATE#all#connects", start.to_string());
+            let used = json!({"used": Class::ConnectAll.limit().count});
+            db.write(Write::put(&db.tables.agents, key, &used).unwrap()).await.unwrap();
+        }
+        assert_eq!(connect(&it, &stranger).await.err(), Some(429));
+        assert_eq!(connect(&it, &owner).await.err(), None);
     });
 }
 

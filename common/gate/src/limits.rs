@@ -16,6 +16,7 @@
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
 //! | `chain` | chain requests without a purchase ([`may_ask_chain`]) | source address; wallets that have paid separately |
 //! | `connect` | new WebSockets | source address |
+//! | `connects` | new WebSockets of agents without money ([`Account::is_proven`](ledger::account::Account::is_proven)) | all of them together |
 //!
 //! An agent is a wallet. Its access tokens count against the wallet's own limits, so minting more tokens gains nothing.
 //! Writes of tokens have a separate limit, one for all tokens of an agent: a stolen token must not stop its owner from
@@ -93,6 +94,8 @@ pub enum Class {
     Chain,
     /// New WebSockets.
     Connect,
+    /// New WebSockets of all callers together.
+    ConnectAll,
 }
 
 /// A number of requests, or KiB, per window.
@@ -127,6 +130,8 @@ impl Class {
             Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
             Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },
             Class::Connect => Limit { name: "connect", count: 10, window: MINUTE },
+            // They cost by the minute for up to two hours: at most 72,000 at a time.
+            Class::ConnectAll => Limit { name: "connects", count: 600, window: MINUTE },
         }
     }
 
@@ -148,6 +153,8 @@ pub enum Subject {
     Platform(Uuid),
     /// The request's source address. Requests without an address share one limit.
     Source(Option<IpAddr>),
+    /// All callers together.
+    Everybody,
     /// A reader of a job.
     Job(RequestId, Reader),
 }
@@ -189,6 +196,7 @@ impl fmt::Display for Subject {
             Subject::Job(job, Reader::Buyer) => write!(f, "job:{job}"),
             Subject::Job(job, Reader::Seller) => write!(f, "job:{job}:seller"),
             Subject::Job(job, Reader::Named) => write!(f, "job:{job}:named"),
+            Subject::Everybody => f.write_str("all"),
             Subject::Source(address) => f.write_str(&limit::name_of(*address)),
         }
     }

@@ -38,7 +38,16 @@ pub struct Account {
     pub settled: Usdc,
 }
 
+/// Enough money to prove that an agent is no stranger.
+const PROVEN: Usdc = Usdc::from_micro(50_000);
+
 impl Account {
+    /// Whether there is real money behind the agent: credits, or payments that settled. Wallets without it cost nothing, so
+    /// limits that all agents share keep a part for those with it.
+    pub fn is_proven(&self) -> bool {
+        self.spendable().checked_add(self.settled).is_none_or(|money| money >= PROVEN)
+    }
+
     /// Credits less debt.
     pub fn spendable(&self) -> Usdc {
         self.credits.checked_sub(self.debt).unwrap_or_default()

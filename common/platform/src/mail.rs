@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::sha256;
+use base::ids::AgentId;
 use lettre::address::Envelope;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
 
@@ -24,6 +25,10 @@ pub const MAX_MAILS_A_DAY: u32 = 100;
 pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
 /// Maximum number of mails of the whole deployment in a day.
 pub const MAX_IN_ALL_A_DAY: u32 = 10_000;
+/// The part of these that is kept for agents with money behind them, so that strangers cannot silence everybody's mails.
+pub const RESERVED_A_DAY: u32 = 2_000;
+/// Most mails of one agent in a day that come out of the reserved part.
+pub const MAX_RESERVED_OF_AGENT_A_DAY: u32 = 20;
 
 /// Sends mails.
 #[derive(Clone)]
@@ -50,6 +55,8 @@ pub struct Letter {
     /// Becomes the `Message-ID`; the same for a repeated mail, so that receivers recognise it.
     pub id: String,
     pub text: String,
+    /// The agent that caused it, if there is money behind it.
+    pub proven: Option<AgentId>,
 }
 
 /// Why a mail was not sent.
@@ -119,7 +126,9 @@ impl Mailer {
         }
         let counted = async {
             Ok::<bool, StoreError>(
-                may_ask(db, now).await? && may_mail(db, &letter.to, now).await? && may_send(db, now).await?,
+                may_ask(db, now).await?
+                    && may_mail(db, &letter.to, now).await?
+                    && may_send(db, letter.proven, now).await?,
             )
         };
         if !counted.await.map_err(|error| MailError::NotNow(error.to_string()))? {
@@ -187,13 +196,17 @@ async fn may_ask(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
     }
 }
 
-/// Counts a mail of the deployment.
-pub async fn may_send(db: &Db, now: Timestamp) -> Result<bool, StoreError> {
-    let may = count(db, "all", MAX_IN_ALL_A_DAY, now).await?;
+/// Counts a mail of the deployment: out of the part that is open to all, then out of the reserved one.
+async fn may_send(db: &Db, proven: Option<AgentId>, now: Timestamp) -> Result<bool, StoreError> {
+    let mut may = count(db, "all", MAX_IN_ALL_A_DAY - RESERVED_A_DAY, now).await?;
+    if let (false, Some(agent)) = (may, proven) {
+        may = count(db, &format!("agent:{agent}"), MAX_RESERVED_OF_AGENT_A_DAY, now).await?
+            && count(db, "reserved", RESERVED_A_DAY, now).await?;
+    }
     if !may {
         log::failure(
             "the deployment's daily mail limit is reached",
-            &format_args!("{MAX_IN_ALL_A_DAY} mails were sent"),
+            &format_args!("{MAX_IN_ALL_A_DAY} a day, {RESERVED_A_DAY} of them only for agents with money"),
         );
     }
     Ok(may)

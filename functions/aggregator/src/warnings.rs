@@ -54,7 +54,8 @@ pub async fn send(
 }
 
 async fn look_after(db: &Db, mailer: &Mailer, agent: AgentId, name: &str, now: Timestamp) -> Result<(), StoreError> {
-    let Some(budget) = account::load(db, agent).await?.budget else { return Ok(()) };
+    let account = account::load(db, agent).await?;
+    let Some(budget) = &account.budget else { return Ok(()) };
     // An older version of the rules may have accepted an address that cannot stand in a mail header.
     let Some(to) = budget.alert_email.as_ref().filter(|email| is_email(email)) else { return Ok(()) };
     let Some(level) = budget.alert_level() else { return Ok(()) };
@@ -62,7 +63,8 @@ async fn look_after(db: &Db, mailer: &Mailer, agent: AgentId, name: &str, now: T
     if day.committed < level || !day.may_mail(now) || !day::take_mail(db, agent, name, now).await? {
         return Ok(());
     }
-    let letter = letter(mailer.service_name(), to, agent, name, &budget, &day);
+    let letter = letter(mailer.service_name(), to, agent, name, budget, &day);
+    let letter = Letter { proven: account.is_proven().then_some(agent), ..letter };
     if let Err(error) = mailer.send(db, &letter, now).await {
         log::failure("a budget's owner could not be mailed", &error);
         if matches!(error, MailError::NotNow(_)) {
@@ -89,5 +91,6 @@ fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, 
         subject: "A budget has reached its alert level",
         id: format!("budget-{agent}-{name}"),
         text,
+        proven: None,
     }
 }

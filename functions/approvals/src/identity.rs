@@ -177,6 +177,8 @@ impl ApprovalsState {
                 "Your code is {code}. It is valid for 15 minutes, on the page where you requested it.\n\n\
                  If you did not request a code, do nothing, and do not pass it on.\n"
             ),
+            // It paid for the check.
+            proven: Some(session.agent),
         };
         let sent = self.notices.mailer().send(&self.app.db, &letter, now).await;
         let (status, note) = match &sent {

@@ -15,6 +15,7 @@ use gate::limits::{self, Class, Subject};
 use gate::push::message::{self, Said};
 use gate::push::{MAX_CONNECTIONS, Sender, Sent, rows, subscribe};
 use http::{HeaderMap, HeaderValue};
+use ledger::account;
 use platform::auth::token;
 use platform::auth::{AgentName, Scope};
 use platform::http::{ApiError, headers, limit, log};
@@ -58,6 +59,16 @@ impl Socket {
         limits::take(&self.app, source, Class::Connect).await?;
         let headers = identity(event)?;
         let caller = self.app.caller(&headers, Scope::Read).await?;
+        match limits::take(&self.app, Subject::Everybody, Class::ConnectAll).await {
+            // Strangers have used up what all share. Agents with money go on, each within its own limit.
+            Err(refusal @ ApiError::RateLimited(_)) => {
+                if !account::load(&self.app.db, caller.agent).await?.is_proven() {
+                    return Err(refusal);
+                }
+                limits::take(&self.app, Subject::Agent(caller.agent), Class::Connect).await?;
+            }
+            taken => drop(taken?),
+        }
         let mark = headers::bearer(&headers)?.map(|secret| token::mark_of(caller.agent, secret));
         let now = self.app.clock.now();
         match rows::open(&self.app.db, id, caller.agent, mark, now).await? {

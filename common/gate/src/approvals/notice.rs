@@ -3,6 +3,7 @@
 //! The mail contains none of the agent's own text. That is on the page behind the link.
 
 use base::clock::Timestamp;
+use ledger::account;
 use platform::config::Config;
 use platform::mail::{Letter, MailError, Mailer, PATIENCE};
 use platform::store::{Db, StoreError};
@@ -69,7 +70,10 @@ impl Notices {
         };
         let Some(base_url) = &self.base_url else { return Err(Failure::Mail(MailError::NotConfigured)) };
         let link = format!("{base_url}/approve/{}", token.expose());
-        let letter = self.letter(approval, to, &link);
+        let account = account::load(db, approval.agent_id).await;
+        let account = account.map_err(|error| Failure::Mail(MailError::NotNow(error.to_string())))?;
+        let proven = account.is_proven().then_some(approval.agent_id);
+        let letter = Letter { proven, ..self.letter(approval, to, &link) };
         self.mailer.send(db, &letter, now).await.map_err(Failure::Mail)
     }
 
@@ -89,7 +93,7 @@ impl Notices {
             id = approval.approval_id,
         );
         let id = approval.approval_id.to_string();
-        Letter { to: to.to_owned(), subject: "Your decision is needed", id, text }
+        Letter { to: to.to_owned(), subject: "Your decision is needed", id, text, proven: None }
     }
 }
 
