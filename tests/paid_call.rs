@@ -1,14 +1,40 @@
 //! The main path: an agent with a wallet calls a tool, gets a quote, pays, and gets a real result.
 
+use std::time::{Duration, Instant};
+
 use evm::hex0x;
 use ledger::payments::claim;
 use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use platform::http::limit::Arrived;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::souls_market::{Shop, text};
 use crate::support::payer::{bare, header, v1, v2};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack};
+
+#[test]
+fn a_direct_call_that_ran_out_of_time_is_finished_by_the_worker() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 20_000).await;
+        let request = http::Request::post(VIN_PATH)
+            .header("content-type", "application/json")
+            .header("authorization", payer.token(&stack).await);
+        let mut request = request.body(axum::body::Body::from(json!({"vin": VIN}).to_string())).unwrap();
+        // As if checks and the chain had taken all but three seconds.
+        let arrived = Instant::now().checked_sub(Duration::from_secs(22)).unwrap();
+        request.extensions_mut().insert(Arrived(arrived));
+        let answer = stack.groups["knowledge"].clone().oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 202);
+        let body = platform::http::read_body(answer.into_body(), 100_000).await.unwrap();
+        let accepted: Value = serde_json::from_slice(&body).unwrap();
+        let ended = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+        assert_eq!(ended["status"], "completed", "{ended}");
+    });
+}
 
 #[test]
 fn a_direct_call_returns_the_result_and_the_transaction() {

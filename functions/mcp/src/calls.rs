@@ -11,6 +11,7 @@ use gate::limits::Owned;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use lambda_http::request::RequestContext;
+use platform::http::limit::Arrived;
 use platform::http::{ApiError, read_body};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
@@ -175,6 +176,9 @@ impl Shop {
         // Rate limits by IP address need it.
         if let Some(context) = parts.extensions.get::<RequestContext>() {
             request.extensions_mut().insert(context.clone());
+        }
+        if let Some(arrived) = parts.extensions.get::<Arrived>() {
+            request.extensions_mut().insert(*arrived);
         }
         if let Some(owned) = parts.extensions.get::<Owned>() {
             request.extensions_mut().insert(owned.clone());

@@ -64,6 +64,10 @@ pub static OPERATIONS: &[Operation] = &[Operation::post(
     refused(406, "The caller accepts neither JSON nor an event stream"),
     refused(413, "Too large"),
     refused(415, "Not application/json"),
-    Answer::json(429, "This IP address has received too many bytes within a minute", Shape::Ref(&ERROR)),
+    Answer::json(
+        429,
+        "This IP address, or the wallet of this token, has received too many bytes within a minute",
+        Shape::Ref(&ERROR),
+    ),
     refused(500, "It failed"),
 ])];

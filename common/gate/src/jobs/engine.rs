@@ -30,7 +30,7 @@ use ledger::payments::reason::Reason;
 use ledger::payments::settle::{Found, JobPayment, Settled, Settler};
 use ledger::signing::ReceiptSigner;
 use platform::config::ChainConfig;
-use platform::http::log;
+use platform::http::{limit, log};
 use platform::store::queue::{self, Message};
 use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use serde_json::{Map, Value};
@@ -139,7 +139,8 @@ pub enum Worked {
 /// The way a job is advanced: for a caller who waits, or in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunMode {
-    /// A caller waits: what is not available now fails, and settlement after the work is left to the worker.
+    /// A caller waits: what is not available now fails. Settlement after the work is left to the worker, and so is work
+    /// that could take longer than the rest of the request's time.
     Caller,
     /// Nobody waits: what is not available now is tried again later.
     Worker,
@@ -160,10 +161,9 @@ impl Engine {
         loop {
             let moved = match job.next_step() {
                 Step::Rest => return Ok(job),
-                Step::Settle if patience == RunMode::Caller && job.outcome.is_some() => {
-                    let moved = store::postpone(&self.db, &mut job, Duration::ZERO, self.clock.now()).await;
-                    queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
-                    moved.map(|()| Progress::Paused)
+                Step::Settle if patience == RunMode::Caller && job.outcome.is_some() => self.leave(&mut job).await,
+                Step::Work if patience == RunMode::Caller && limit::time_left() < self.needed(&job) => {
+                    self.leave(&mut job).await
                 }
                 // On the heap: nested and unoptimised, the futures overflow a thread's stack.
                 Step::Settle => Box::pin(self.settle(&mut job, patience)).await,
@@ -180,6 +180,19 @@ impl Engine {
                 Err(MoveError::Failed(error)) => return Err(error),
             }
         }
+    }
+
+    /// Leaves a job to the worker.
+    async fn leave(&self, job: &mut Job) -> Result<Progress, MoveError> {
+        let moved = store::postpone(&self.db, job, Duration::ZERO, self.clock.now()).await;
+        queue::send_or_log(self.queues.of(job.lane()), job.request_id, None).await;
+        moved.map(|()| Progress::Paused)
+    }
+
+    /// The longest time that the job's tool may take.
+    fn needed(&self, job: &Job) -> Duration {
+        let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
+        runner.map_or(Duration::ZERO, |runner| runner.spec.deadline)
     }
 
     async fn settle(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -73,7 +74,16 @@ impl Owned {
     }
 }
 
+/// How long a request may take. The functions are stopped after 29 s and the gateway gives up after 30 s, so four seconds
+/// are left to store and to answer.
+const REQUEST_TIME: Duration = Duration::from_secs(25);
+
+/// When a request arrived. A request's extension, so that a router within another one does not start anew.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived(pub Instant);
+
 struct Here {
+    arrived: Instant,
     owned: Owned,
     reads: bool,
     marketplace: bool,
@@ -86,11 +96,12 @@ tokio::task_local! {
 }
 
 /// Wraps a router: keeps the request's facts, and marks the response if the request was counted.
-pub async fn headers(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
+pub async fn headers(mut request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
+    let Arrived(arrived) = *request.extensions_mut().get_or_insert_with(|| Arrived(Instant::now()));
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let marketplace = request.uri().path().starts_with("/v1/soul");
     let owned = request.extensions().get::<Owned>().cloned().unwrap_or_default();
-    let here = Here { owned, reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
+    let here = Here { arrived, owned, reads, marketplace, source: source_of(&request), taken: Cell::new(None) };
     let answer = async {
         let response = next(request).await;
         match HERE.try_with(|here| here.taken.get()) {
@@ -146,6 +157,11 @@ pub fn note(taken: Taken) {
     let _ = HERE.try_with(|here| here.taken.set(Some(taken)));
 }
 
+/// What is left of the current request's time. `Duration::MAX` outside a request: a worker has the time it needs.
+pub fn time_left() -> Duration {
+    HERE.try_with(|here| REQUEST_TIME.saturating_sub(here.arrived.elapsed())).unwrap_or(Duration::MAX)
+}
+
 /// Remembers that the current request's caller proved itself or paid.
 pub fn note_owner() {
     let _ = HERE.try_with(|here| here.owned.set());
@@ -169,6 +185,26 @@ pub fn source() -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::{PlainError, PlainHttp};
+
+    #[tokio::test]
+    async fn questions_to_others_end_with_the_requests_time() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let mut request = Request::new(axum::body::Body::empty());
+        let arrived = Instant::now().checked_sub(REQUEST_TIME - Duration::from_millis(300)).unwrap();
+        request.extensions_mut().insert(Arrived(arrived));
+        let asked = Instant::now();
+        let answer = headers(request, async |_| {
+            let lost = PlainHttp::new(None).post_json(&url, None, &serde_json::json!({})).await;
+            assert!(matches!(lost, Err(PlainError::Lost(_))), "{lost:?}");
+            assert_eq!(time_left(), Duration::ZERO);
+            Response::default()
+        });
+        answer.await;
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        assert_eq!(time_left(), Duration::MAX);
+    }
 
     #[test]
     fn viewer_address_needs_the_edge_secret() {

@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::tls;
+use crate::http::limit;
 
 /// Default timeout of a request, connection and whole response included.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -171,9 +172,12 @@ impl PlainHttp {
             })?;
             Ok(http::Response::from_parts(head, body.to_bytes()))
         };
-        tokio::time::timeout(self.timeout, exchange)
-            .await
-            .unwrap_or_else(|_| Err(PlainError::Lost("timed out".to_owned())))
+        // AWS is asked to the end: what was done has to be stored.
+        let timeout = match self.trust {
+            Trust::Web(_) => self.timeout.min(limit::time_left()),
+            Trust::Only(_) => self.timeout,
+        };
+        tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| Err(PlainError::Lost("timed out".to_owned())))
     }
 
     /// Posts JSON and reads JSON, whatever the status.

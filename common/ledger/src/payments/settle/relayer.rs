@@ -10,7 +10,7 @@ use evm::authorization::Authorization;
 use evm::hex0x;
 use evm::signature::PrivateKey;
 use evm::transaction::{Replaced, SignedTransaction, Transaction};
-use platform::http::log;
+use platform::http::{limit, log};
 use platform::providers::chain::{self, Chain, ChainError, TransactionReceipt};
 use platform::store::{BoxFuture, Db, StoreError};
 
@@ -156,7 +156,7 @@ impl Relayer {
 
     async fn wait_for(&self, payment: JobPayment<'_>, intent: &Intent) -> Settled {
         let hashes = intent.hashes();
-        let deadline = tokio::time::Instant::now() + WAIT;
+        let deadline = tokio::time::Instant::now() + WAIT.min(limit::time_left());
         let mut pause = Duration::from_millis(20);
         loop {
             match self.chain.first_receipt(&hashes).await {
