@@ -106,6 +106,58 @@ fn a_broadcast_between_check_and_settlement_is_found() {
     });
 }
 
+/// Nodes behind one endpoint do not all have the newest block: one knows that the nonce is used, another does not know the
+/// transaction yet.
+#[test]
+fn an_unknown_transaction_is_asked_for_again_not_told_as_a_used_nonce() {
+    run(async {
+        let chain = crate::support::chain().await;
+        let proxy = crate::support::proxy::Proxy::start(chain.rpc_url(), crate::support::proxy::Life::immortal()).await;
+        let stack = crate::support::stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+        let body = json!({"vin": VIN});
+        // The logs are waited for. Without the receipt, the caller is told to send the payment again.
+        for (late, unknown, status) in
+            [("eth_getLogs", json!([]), 200), ("eth_getTransactionReceipt", json!(null), 503)]
+        {
+            let payer = Payer::new(&stack).await;
+            let payment = payer.authorize(5_000);
+            broadcast(&chain, &payment).await;
+            let payment = header(&bare(&payment));
+            let mut is_first = true;
+            proxy.inject(move |method| {
+                let missing = method == late && std::mem::take(&mut is_first);
+                missing.then(|| (200, json!({"jsonrpc": "2.0", "id": 0, "result": unknown})))
+            });
+            let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+            assert_eq!(answer.status, status, "{late}: {}", answer.text);
+            let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+            assert_eq!(answer.status, 200, "{late}: {}", answer.text);
+            assert_eq!(payer.balance(&stack).await, 995_000, "paid once");
+        }
+        // The stranger's transaction is mined between the check and the settlement.
+        let payer = Payer::new(&stack).await;
+        let authorization = payer.authorize(5_000);
+        let stranger = (chain.clone(), authorization.clone());
+        let (mut armed, mut unknown) = (true, true);
+        proxy.inject(move |method| {
+            if method == "eth_estimateGas" && std::mem::take(&mut armed) {
+                let (chain, authorization) = stranger.clone();
+                tokio::task::block_in_place(|| {
+                    tokio::runtime::Handle::current().block_on(broadcast(&chain, &authorization))
+                });
+            }
+            let missing = method == "eth_getTransactionReceipt" && !armed && std::mem::take(&mut unknown);
+            missing.then(|| (200, json!({"jsonrpc": "2.0", "id": 0, "result": null})))
+        });
+        let payment = header(&bare(&authorization));
+        let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let job = payer.finished(answer.json()["request_id"].as_str().expect("a request id")).await;
+        assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")), "{job}");
+        assert_eq!(payer.balance(&stack).await, 995_000, "paid once");
+    });
+}
+
 static STRANGER: std::sync::Mutex<Option<(Arc<DevChain>, Authorization)>> = std::sync::Mutex::new(None);
 
 /// A page read during which a stranger broadcasts the payment, and which then fails because its source is down. Later

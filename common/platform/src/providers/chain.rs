@@ -373,8 +373,9 @@ impl Chain {
         if log.topics.first() == Some(&cancelled) {
             return Ok(Some(NonceUse::Otherwise));
         }
-        let receipt = self.receipt(&log.transaction).await?;
-        let carried = receipt.is_some_and(|receipt| self.carries(&receipt, authorization));
+        // Null: the log came from another node than this answer. The transfer may be exactly this one.
+        let receipt = self.receipt(&log.transaction).await?.ok_or_else(|| malformed("eth_getTransactionReceipt"))?;
+        let carried = self.carries(&receipt, authorization);
         Ok(Some(if carried { NonceUse::ByThisTransfer(log.transaction.clone()) } else { NonceUse::Otherwise }))
     }
 

@@ -90,8 +90,8 @@ impl Facilitator {
 
     /// Also asks the chain: not every facilitator checks whether the payment was used.
     async fn check(&self, payment: JobPayment<'_>, quoted_at: Option<Timestamp>) -> Verdict {
-        let (answer, used) =
-            tokio::join!(self.ask("verify", payment.authorization), self.evidence.used(payment, quoted_at, JUST_NOW));
+        let used = self.evidence.used_perhaps_just_now(payment, quoted_at, JUST_NOW);
+        let (answer, used) = tokio::join!(self.ask("verify", payment.authorization), used);
         match used {
             Ok(Use::Unused) => {}
             Ok(Use::ForThisJob { transaction }) => return Verdict::AlreadyPaid { transaction },

@@ -204,16 +204,21 @@ impl Evidence {
         Ok(if is_for_this { Use::ForThisJob { transaction } } else { Use::ForAnother { transaction } })
     }
 
-    /// Like `used`, for a payment that was good a moment ago. A node may have the state of a new block before its logs, so
-    /// this waits a little for the logs.
-    async fn used_perhaps_just_now(&self, payment: JobPayment<'_>) -> Result<Use, ChainError> {
-        let mut found = self.used(payment, None, LOOK_BACK_RANGES).await?;
+    /// Like `used`, for a payment that may have been used just now. A node may have the state of a new block before its
+    /// logs, so this waits a little for the logs.
+    async fn used_perhaps_just_now(
+        &self,
+        payment: JobPayment<'_>,
+        quoted_at: Option<Timestamp>,
+        ranges: u64,
+    ) -> Result<Use, ChainError> {
+        let mut found = self.used(payment, quoted_at, ranges).await?;
         for pause in LOGS_LATE_BY {
             if !matches!(found, Use::Untraceable) {
                 break;
             }
             tokio::time::sleep(pause).await;
-            found = self.used(payment, None, JUST_NOW).await?;
+            found = self.used(payment, quoted_at, JUST_NOW).await?;
         }
         Ok(found)
     }

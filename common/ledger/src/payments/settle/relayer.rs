@@ -114,15 +114,16 @@ impl Relayer {
     /// The result for a transfer that would revert: the reason, or success if the money came another way.
     async fn refused(&self, payment: JobPayment<'_>) -> Settled {
         let why = async {
-            Ok(match self.evidence.used_perhaps_just_now(payment).await? {
+            Ok(match self.evidence.used_perhaps_just_now(payment, None, LOOK_BACK_RANGES).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
                 Use::Otherwise => Settled::No(Reason::NonceUsed),
-                Use::Untraceable => Settled::NotSent("the nonce is used, but by an unknown transaction".to_owned()),
+                Use::Untraceable => Settled::Pending { transaction: None },
                 Use::Unused => Settled::No(self.lacking(payment.authorization).await?),
             })
         };
-        why.await.unwrap_or_else(not_sent)
+        // Without an answer the money may have come: the caller must not read that nothing was charged.
+        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: None })
     }
 
     /// Why a transfer reverts although its nonce is unused.
@@ -254,7 +255,7 @@ impl Settler for Relayer {
                 Err(error) => return Verdict::Unknown(error.to_string()),
             }
             let why = async {
-                Ok(match self.evidence.used(payment, quoted_at, JUST_NOW).await? {
+                Ok(match self.evidence.used_perhaps_just_now(payment, quoted_at, JUST_NOW).await? {
                     Use::ForThisJob { transaction } => Verdict::AlreadyPaid { transaction },
                     Use::ForAnother { transaction } => Verdict::PaidForAnother { transaction },
                     Use::Otherwise | Use::Untraceable => Verdict::Refused(Reason::NonceUsed),
