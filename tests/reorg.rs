@@ -1,7 +1,7 @@
 //! The chain loses its last blocks. A settlement or payout in them is sent again once; if that is impossible, the payer
 //! owes the amount, or the seller gets the payout back.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use base::ids::RequestId;
@@ -17,6 +17,9 @@ use ledger::receipt::ReceiptStatus;
 use local::stack::Background;
 use local::{Options, Stack};
 use market::payouts::{self, PayoutRunReport};
+use platform::config::ChainConfig;
+use platform::net::PlainHttp;
+use platform::providers::Chain;
 use serde_json::{Value, json};
 
 use crate::fees::Blocks;
@@ -27,6 +30,7 @@ use crate::support::{Answer, Payer, READ_PATH, Seller, VIN, VIN_PATH, books, eve
 
 const SOON: u64 = 61;
 const LATE: u64 = 21 * 60;
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// A stack on its own chain, whose last blocks can be removed.
 struct Shaky {
@@ -91,7 +95,8 @@ impl Shaky {
         // Only a node whose newest block is younger than the settlement is asked about it.
         let looked = eventually("a look", || async {
             self.blocks.call("evm_mine", json!([])).await;
-            finality::look(&app.db, &app.chain, now).await.ok()
+            let looked = finality::look(&app.db, &app.chain, now, LIMIT).await;
+            (looked.failed == 0).then_some(looked)
         });
         let looked = looked.await;
         // The scheduler does this next: reopened jobs are due now.
@@ -120,7 +125,7 @@ fn a_settlement_lost_in_a_reorg_is_sent_again_once() {
             assert_eq!(answer.status, 200, "{}", answer.text);
             shaky.noted(&answer, 1).await;
             if late {
-                assert_eq!(shaky.look(SOON).await, Looked { asked: 1, reopened: 0 }, "it is there");
+                assert_eq!(shaky.look(SOON).await, Looked { asked: 1, ..Looked::default() }, "it is there");
                 assert_eq!(shaky.look(SOON).await, Looked::default(), "and not asked for again so soon");
             }
             shaky.forget_since(&snapshot).await;
@@ -212,7 +217,7 @@ fn the_finality_check_survives_a_crash_at_every_step() {
             shaky.forget_since(&snapshot).await;
             let (app, now) = (&connection.stack.app, shaky.stack.app.clock.now().plus(Duration::from_secs(SOON)));
             life.end_after(step);
-            let first = finality::look(&app.db, &app.chain, now).await;
+            let first = finality::look(&app.db, &app.chain, now, LIMIT).await;
             let died = life.is_over();
             life.end_after(i64::MAX);
             shaky.look(SOON).await;
@@ -246,6 +251,52 @@ fn a_final_settlement_is_not_checked_again() {
         assert_eq!(shaky.look(LATE + 3600).await, Looked::default());
         let job = store::load_latest(&shaky.stack.app.db, id_of(&answer).parse().unwrap()).await.unwrap().unwrap();
         assert_eq!((job.settlement, job.reorganized), (Settlement::Settled, false));
+    });
+}
+
+/// A node that takes every request and answers none.
+async fn mute_node() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((connection, _)) = listener.accept().await {
+            open.push(connection);
+        }
+    });
+    url
+}
+
+#[test]
+fn a_stalled_node_does_not_stop_the_sweeps_and_the_backlog_is_checked_in_one_look() {
+    run(async {
+        const BATCHES: u32 = 100;
+        let shaky = Shaky::with(|options| Options { background: Background::Worker, ..options }).await;
+        let (stack, app) = (&shaky.stack, &shaky.stack.app);
+        let payer = Payer::new(stack).await;
+        let answer = payer.buy(VIN_PATH, &json!({"vin": VIN})).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let settled = [id_of(&answer).parse().unwrap()];
+        let written = app.clock.now().minus(Duration::from_secs(200));
+        for batch in 0..BATCHES {
+            finality::note(&app.db, &format!("batch {batch}"), &settled, written).await.expect("a row");
+        }
+        let queues = scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries };
+        let config = ChainConfig { rpc_url: mute_node().await, ..stack.config.chain.clone() };
+        let stalled = Chain::new(PlainHttp::new(None), &config);
+        let begun = Instant::now();
+        let sweeps = async {
+            eventually("the sweeps", || async { sweep::last(&app.db).await.unwrap() }).await;
+            begun.elapsed()
+        };
+        let (ran, swept_after) = tokio::join!(scheduler::run(&app.db, &stalled, queues, &app.clock), sweeps);
+        let looked = ran.expect("a run").looked;
+        assert!(swept_after < Duration::from_secs(8), "the sweeps waited for the node: {swept_after:?}");
+        assert!(begun.elapsed() < Duration::from_secs(40), "the function's time is over: {:?}", begun.elapsed());
+        assert!(looked.asked == 0 && looked.failed > 0 && looked.behind_secs >= 140, "{looked:?}");
+        // The node answers again. The same job is in every row.
+        let ran = scheduler::run(&app.db, &app.chain, queues, &app.clock).await.expect("a run");
+        assert_eq!(ran.looked, Looked { asked: BATCHES, ..Looked::default() });
     });
 }
 

@@ -1,7 +1,11 @@
 //! The scheduler: once a minute, sends lost messages again, checks settled payments for reorganisations, and completes the
 //! marketplace's search index.
 //!
+//! The sweeps come first and do not ask the chain, so a node that does not answer cannot stop them.
+//!
 //! Lists known to be empty are skipped (`store::lists`), so a minute without work costs two requests.
+
+use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
 use gate::jobs::finality::{self, Looked};
@@ -15,6 +19,9 @@ use platform::store::lists::{self, Known, List};
 use platform::store::queue::Message;
 use platform::store::{Db, Queue, StoreError};
 use serde::Serialize;
+
+/// Time for checking settled payments again. With the sweeps it has to fit into the function's 55 seconds.
+const LOOK: Duration = Duration::from_secs(20);
 
 /// The queue for each lane's jobs.
 #[derive(Clone, Copy)]
@@ -42,11 +49,17 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
     let now = clock.now();
     let asks = known.is_availability_due(now);
     let lists = Lists { db, known, now };
-    // An unavailable chain must not stop the sweep of jobs.
-    let looked = lists.sweep(List::Settled, finality::look(db, chain, now)).await.unwrap_or_else(|error| {
+    let swept = sweep_all(&lists, queues, asks, clock).await;
+    let look = async { Ok(finality::look(db, chain, now, LOOK).await) };
+    let looked = lists.sweep(List::Settled, look).await.unwrap_or_else(|error| {
         log::failure("settled payments could not be checked again", &error);
         Looked::default()
     });
+    Ok(Ran { swept: swept?, looked })
+}
+
+async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: bool, clock: &Clock) -> Result<Swept, StoreError> {
+    let (db, now) = (lists.db, lists.now);
     let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
     let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
     let deliveries = lists.sweep(List::Outbox, outbox::sweep(db, queues.deliveries, now)).await;
@@ -66,7 +79,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
     deliveries?;
     let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
     sweep::note(db, swept, clock.now()).await?;
-    Ok(Ran { swept, looked })
+    Ok(swept)
 }
 
 /// Asks the worker to publish which tools are unavailable: it has the providers' keys.

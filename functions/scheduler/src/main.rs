@@ -29,9 +29,12 @@ async fn main() -> Result<(), Error> {
         let (namespace, swept) = (&app.config.metric_namespace, ran.swept);
         log::metric(namespace, "OldestOpenJobSeconds", "Seconds", swept.oldest_secs);
         log::metric(namespace, "JobsSentAgain", "Count", u64::from(swept.sent));
-        // Written only if above zero: a metric that is never written costs nothing.
+        // These are written only if above zero: a metric that is never written costs nothing.
         if ran.looked.reopened > 0 {
             log::metric(namespace, "SettlementsReopened", "Count", u64::from(ran.looked.reopened));
+        }
+        if ran.looked.behind_secs > 0 {
+            log::metric(namespace, "SettlementsBehindSeconds", "Seconds", ran.looked.behind_secs);
         }
         Ok::<_, Error>(ran)
     };

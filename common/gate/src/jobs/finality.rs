@@ -13,25 +13,27 @@
 //!
 //! Credits that were bought with, or credited back for, a payment that never comes become a debt (`ledger::debt`).
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest;
 use base::ids::RequestId;
+use futures_util::future::join_all;
 use platform::http::log;
 use platform::providers::chain::{Chain, NonceUse};
 use platform::store::due;
 use platform::store::lists::List;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
 
 use super::job::{self, Job, Settlement};
 use super::store;
 
 /// Number of partitions for the rows.
 const SHARDS: u8 = 4;
-/// Rows read from one shard per run.
+/// Rows read from one shard in one query.
 const ROWS: usize = 20;
 /// Delay of the first pass. Blocks are rarely replaced after this long, and a payment lost in a replaced one is mostly
 /// still valid.
@@ -129,22 +131,30 @@ pub struct Looked {
     pub asked: u32,
     /// Payments that are gone from the chain and are sent again.
     pub reopened: u32,
+    /// For how many seconds the oldest row that is left has been due.
+    pub behind_secs: u64,
+    /// Shards whose rows could not all be checked. The log says why.
+    pub failed: u32,
 }
 
-/// Checks the payments that are due. A payment whose check fails is checked again in the next run.
-pub async fn look(db: &Db, chain: &Chain, now: Timestamp) -> Result<Looked, StoreError> {
-    let look = Look { db, chain, now, head: OnceLock::new(), last_final: OnceLock::new() };
-    let (mut looked, mut failed) = (Looked::default(), None);
-    for shard in 0..SHARDS {
-        // A failing shard does not delay the others.
-        if let Err(error) = look.shard(shard, &mut looked).await {
-            failed = Some(error);
-        }
-    }
+/// Checks what is due, for at most `limit`. What is left, or fails now, is left for the next look.
+pub async fn look(db: &Db, chain: &Chain, now: Timestamp, limit: Duration) -> Looked {
+    let begun = Instant::now();
+    let (soon_until, late_until) = (begun + limit / 2, begun + limit);
+    let (head, last_final) = (OnceCell::new(), OnceCell::new());
+    let look = Look { db, chain, now, soon_until, late_until, head, last_final };
+    // At once: a shard that fails or has a long backlog does not delay the others.
+    let shards = join_all((0..SHARDS).map(|shard| look.shard(shard))).await;
+    let looked = shards.into_iter().fold(Looked::default(), |sum, shard| Looked {
+        asked: sum.asked + shard.asked,
+        reopened: sum.reopened + shard.reopened,
+        behind_secs: sum.behind_secs.max(shard.behind_secs),
+        failed: sum.failed + shard.failed,
+    });
     if looked.reopened > 0 {
         log::event("settlements_reopened", serde_json::json!(looked));
     }
-    failed.map_or(Ok(looked), Err)
+    looked
 }
 
 /// The two passes.
@@ -159,13 +169,25 @@ struct Look<'a> {
     db: &'a Db,
     chain: &'a Chain,
     now: Timestamp,
+    /// Each pass has half of the time, so that a backlog of the first does not stop the second.
+    soon_until: Instant,
+    late_until: Instant,
     /// When the latest block was made.
-    head: OnceLock<Timestamp>,
-    last_final: OnceLock<u64>,
+    head: OnceCell<Timestamp>,
+    last_final: OnceCell<u64>,
 }
 
 impl Look<'_> {
-    async fn shard(&self, shard: u8, looked: &mut Looked) -> Result<(), StoreError> {
+    async fn shard(&self, shard: u8) -> Looked {
+        let mut looked = Looked::default();
+        if let Err(error) = self.passes(shard, &mut looked).await {
+            log::failure("settled payments could not be checked again", &error);
+            looked.failed = 1;
+        }
+        looked
+    }
+
+    async fn passes(&self, shard: u8, looked: &mut Looked) -> Result<(), StoreError> {
         let table = &self.db.tables.ledger;
         let before: Mark = self.db.get(table, mark_key(shard)).await?.unwrap_or_default();
         let mut mark = before.clone();
@@ -182,8 +204,8 @@ impl Look<'_> {
         soon.and(late).map(drop)
     }
 
-    /// Checks the rows of a shard after the mark, and moves the mark. `false` if it stopped at a row that has to be checked
-    /// again.
+    /// Checks the rows of a shard after the mark, and moves the mark, until no due row or no time is left. `false` if it
+    /// stopped at a row that has to be checked again.
     async fn along(
         &self,
         shard: u8,
@@ -192,18 +214,30 @@ impl Look<'_> {
         looked: &mut Looked,
     ) -> Result<bool, StoreError> {
         let partition = partition(shard);
-        let until = self.now.minus(if pass == Pass::Soon { SOON } else { LATE });
+        let (delay, deadline) = match pass {
+            Pass::Soon => (SOON, self.soon_until),
+            Pass::Late => (LATE, self.late_until),
+        };
+        let until = self.now.minus(delay);
         // A mark written by a process whose clock is ahead: DynamoDB rejects a start key beyond the range.
-        if mark.as_ref().is_some_and(|mark| *mark > due::row(until, "~")) {
-            return Ok(true);
-        }
-        let behind = mark.as_ref().map(|sk| Key::new(&partition, sk));
-        let rows = due::rows(&self.db.tables.ledger, &partition, until, ROWS)?.after(behind);
-        for row in self.db.query::<Row>(rows).await? {
-            if !self.row(&row, pass, looked).await? {
-                return Ok(false);
+        while mark.as_ref().is_none_or(|mark| *mark <= due::row(until, "~")) {
+            let behind = mark.as_ref().map(|sk| Key::new(&partition, sk));
+            let rows = due::rows(&self.db.tables.ledger, &partition, until, ROWS)?.after(behind);
+            let rows = self.db.query::<Row>(rows).await?;
+            let is_last = rows.len() < ROWS;
+            for row in rows {
+                let checked = timeout_at(deadline, self.row(&row, pass, looked)).await;
+                let is_done = checked.unwrap_or_else(|_| Err(StoreError::new("the time for this look is over")));
+                if !matches!(is_done, Ok(true)) {
+                    let behind = until.secs().saturating_sub(row.written().secs());
+                    looked.behind_secs = looked.behind_secs.max(u64::try_from(behind).unwrap_or_default());
+                    return is_done;
+                }
+                *mark = Some(row.sk);
             }
-            *mark = Some(row.sk);
+            if is_last {
+                break;
+            }
         }
         Ok(true)
     }
@@ -262,20 +296,16 @@ impl Look<'_> {
     }
 
     async fn head(&self) -> Result<Timestamp, StoreError> {
-        if let Some(head) = self.head.get() {
-            return Ok(*head);
-        }
-        let head = self.chain.head().await.map_err(StoreError::new)?;
-        let at = Timestamp::from_secs(i64::try_from(head.at_secs).map_err(StoreError::new)?);
-        Ok(*self.head.get_or_init(|| at))
+        let asked = || async {
+            let head = self.chain.head().await.map_err(StoreError::new)?;
+            Ok(Timestamp::from_secs(i64::try_from(head.at_secs).map_err(StoreError::new)?))
+        };
+        self.head.get_or_try_init(asked).await.copied()
     }
 
     async fn last_final(&self) -> Result<u64, StoreError> {
-        if let Some(block) = self.last_final.get() {
-            return Ok(*block);
-        }
-        let block = self.chain.last_final_block().await.map_err(StoreError::new)?;
-        Ok(*self.last_final.get_or_init(|| block))
+        let asked = || async { self.chain.last_final_block().await.map_err(StoreError::new) };
+        self.last_final.get_or_try_init(asked).await.copied()
     }
 }
 
