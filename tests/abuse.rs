@@ -12,6 +12,7 @@ use gate::approvals::store as approvals;
 use gate::jobs::store;
 use gate::limits::{Class, SMALL_ANSWER};
 use gate::push::LIFETIME;
+use ledger::payments::settle::relayer::MAX_GAS;
 use local::{Options, Stack};
 use market::files::{self, FileRow};
 use market::{slots, soul, trials};
@@ -57,8 +58,10 @@ mod price {
 mod most {
     /// Bytes of an answer that counts against no limit.
     pub const SMALL: f64 = 16.0 * 1024.0;
-    /// Chain queries for a refused payment.
-    pub const QUESTIONS: f64 = 3.0;
+    /// Requests to the node for a payment that is refused.
+    pub const NODE_REQUESTS: f64 = 3.0;
+    /// Questions in them: the first is a batch of four.
+    pub const QUESTIONS: f64 = NODE_REQUESTS + 3.0;
     /// Write units of a proven request that buys nothing: its proof and its rate limit count.
     pub const PROVEN: f64 = 2.0;
     /// Write units of the largest free write, an action policy.
@@ -74,6 +77,9 @@ mod most {
     /// Bytes of the largest public answer: the script of `/docs`, sent uncompressed.
     pub const PUBLIC: f64 = 2048.0 * 1024.0;
 }
+
+/// What limits the gas of a payment.
+const GAS_LIMIT: &str = "`GAS_SHARE_PERCENT` of its amount when it is checked, twice that when it is sent";
 
 const DAY_SECS: f64 = 86_400.0;
 /// Bytes in a GiB.
@@ -295,14 +301,8 @@ fn rows() -> Vec<String> {
             Some(dollars(trials::MODEL_A_DAY_OF_SOUL)),
             Some(dollars(trials::MODEL_A_DAY)),
         ),
-        row(
-            "the gas of a payment",
-            "payer",
-            most::GAS * price::GAS,
-            "`TRANSACTION_FEE_CAP_GWEI` a payment, and what is in the fee wallet",
-            None,
-            None,
-        ),
+        row("the gas of a payment signed by a key", "payer", most::GAS * price::GAS, GAS_LIMIT, None, None),
+        row("the gas of a payment of a contract wallet", "payer", MAX_GAS as f64 * price::GAS, GAS_LIMIT, None, None),
         row(
             "1 USDC of cheap work whose payment does not come",
             "all",
@@ -468,7 +468,7 @@ fn refused_payments_of_a_source_query_the_chain_at_most_twenty_times_a_minute() 
         let limit = Class::Chain.limit().count as usize;
         assert_eq!(refused.len(), limit);
         let questions = it.node.take_seen().len();
-        assert_eq!(questions as f64, limit as f64 * most::QUESTIONS);
+        assert_eq!(questions as f64, limit as f64 * most::NODE_REQUESTS);
         let seen = it.database.take_seen();
         println!("{questions} questions, {} write and {} read units", write_units(&seen), read_units(&seen));
         assert!(write_units(&seen) <= limit as f64 + NOISE);
@@ -484,7 +484,7 @@ fn refused_payments_of_a_source_query_the_chain_at_most_twenty_times_a_minute() 
         let odd = base::encoding::base64_standard(odd.to_string().as_bytes());
         let odd = until_limited(100, async |_| known.client.get("/v1/agents/me", &[("x-agent-proof", &odd)]).await);
         assert_eq!(odd.await.len(), 1);
-        assert!(it.node.take_seen().len() as f64 <= 2.0 * most::QUESTIONS);
+        assert!(it.node.take_seen().len() as f64 <= 2.0 * most::NODE_REQUESTS);
         // A wallet that has paid before continues, from the same address.
         let answer = pay(&known).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -504,7 +504,7 @@ fn odd_proofs_and_unknown_payments_query_the_chain_at_most_twenty_times_a_minute
         })
         .await;
         assert_eq!(asked.len(), Class::Chain.limit().count as usize);
-        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::QUESTIONS);
+        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::NODE_REQUESTS);
         it.stack.app.clock.advance(std::time::Duration::from_secs(60));
         let asked = until_limited(100, async |_| {
             let payer = Payer::with(&it.stack, 0).await;
@@ -517,7 +517,7 @@ fn odd_proofs_and_unknown_payments_query_the_chain_at_most_twenty_times_a_minute
         .await;
         assert!(asked.iter().all(|answer| answer.status == 401));
         assert_eq!(asked.len(), Class::Chain.limit().count as usize);
-        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::QUESTIONS);
+        assert!(it.node.take_seen().len() as f64 <= asked.len() as f64 * most::NODE_REQUESTS);
     });
 }
 
@@ -904,7 +904,7 @@ fn a_held_call_stores_its_input_once() {
     });
 }
 
-/// We pay for the gas, at every price.
+/// We pay for the gas.
 #[test]
 fn a_settlement_uses_no_more_gas_than_documented() {
     run(async {

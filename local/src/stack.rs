@@ -150,6 +150,8 @@ impl Options {
             default("PAY_TO", &chain.treasury().address);
             default("RELAYER_PRIVATE_KEY", &chain.relayer().private_key);
             default("TREASURY_PRIVATE_KEY", &chain.treasury().private_key);
+            // The local chain asks for 1 gwei and more, hundreds of times the gas price of an L2.
+            default("ETHER_USDC", "1");
         }
         environment
     }

@@ -23,7 +23,8 @@
 //! | the block is replaced before the outcome is recorded | no receipt, nodes have the transactions again | as if it had never been mined |
 //! | the block is replaced after the outcome is recorded | nodes have it in their pools again, or lost it | it is mined again; or the next check finds it gone: a payment is started again (`gate::jobs::finality`), a payout is sent again as the same bytes |
 
-use platform::config::Config;
+use evm::Word;
+use platform::config::{Config, PaymentConfig};
 use platform::http::log;
 use platform::providers::chain::Market;
 
@@ -84,23 +85,28 @@ fn an_eighth_more(fee: u64) -> u64 {
 /// The most that one transaction may cost in fees, and the alarm for when that is too little.
 #[derive(Clone, Debug)]
 pub struct FeeCap {
-    wei: u128,
+    payments: PaymentConfig,
     metric_namespace: String,
 }
 
 impl FeeCap {
     pub fn of(config: &Config) -> FeeCap {
-        FeeCap { wei: config.payments.fee_cap_wei(), metric_namespace: config.metric_namespace.clone() }
+        FeeCap { payments: config.payments.clone(), metric_namespace: config.metric_namespace.clone() }
     }
 
     /// The highest bid per unit of gas, in wei.
     pub fn per_gas(&self, gas_limit: u64) -> u64 {
-        u64::try_from(self.wei / u128::from(gas_limit.max(1))).unwrap_or(u64::MAX)
+        u64::try_from(self.payments.fee_cap_wei() / u128::from(gas_limit.max(1))).unwrap_or(u64::MAX)
+    }
+
+    /// The most that the gas of a payment of this many micro-USDC may cost, in wei.
+    pub fn share_of(&self, amount: &Word) -> u128 {
+        self.payments.gas_share_wei(evm::word_to_u64(amount).unwrap_or(u64::MAX))
     }
 
     /// Raises the alarm: the chain asks for more than the cap. `what` names the transaction for the operator.
     pub fn is_too_low(&self, what: &dyn std::fmt::Display) {
-        let cap = self.wei / u128::from(platform::config::WEI_PER_GWEI);
+        let cap = self.payments.fee_cap_gwei;
         log::failure("the chain asks for more than TRANSACTION_FEE_CAP_GWEI", &format_args!("{cap} gwei: {what}"));
         log::metric(&self.metric_namespace, "FeeCapReached", "Count", 1);
     }

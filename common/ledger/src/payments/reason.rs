@@ -23,11 +23,13 @@ pub enum Reason {
     /// It was put on chain for another purchase.
     PaidForAnother,
     Reverted,
+    /// Its gas would cost more than the share of its amount that the deployment allows.
+    GasTooHigh,
 }
 
 impl Reason {
     /// Every reason, for tests and for reading stored ones back.
-    pub const ALL: [Reason; 17] = [
+    pub const ALL: [Reason; 18] = [
         Reason::UnsupportedVersion,
         Reason::UnsupportedScheme,
         Reason::NetworkMismatch,
@@ -45,6 +47,7 @@ impl Reason {
         Reason::NonceUsed,
         Reason::PaidForAnother,
         Reason::Reverted,
+        Reason::GasTooHigh,
     ];
 
     /// The code on the wire, from the x402 specification where it has one.
@@ -67,6 +70,7 @@ impl Reason {
             Reason::NonceUsed => "invalid_exact_evm_nonce_already_used",
             Reason::PaidForAnother => "payment_already_used",
             Reason::Reverted => "invalid_exact_evm_transaction_failed",
+            Reason::GasTooHigh => "gas_too_high",
         }
     }
 
@@ -78,7 +82,11 @@ impl Reason {
     pub const fn stage(self) -> &'static str {
         match self {
             Reason::BadSignature => "signature",
-            Reason::InsufficientFunds | Reason::NonceUsed | Reason::PaidForAnother | Reason::Reverted => "chain",
+            Reason::InsufficientFunds
+            | Reason::NonceUsed
+            | Reason::PaidForAnother
+            | Reason::Reverted
+            | Reason::GasTooHigh => "chain",
             _ => "terms",
         }
     }
@@ -105,6 +113,10 @@ impl fmt::Display for Reason {
             Reason::NonceUsed => "the authorization's nonce was used or cancelled on chain; sign a new one",
             Reason::PaidForAnother => "the payment was put on chain for another purchase; sign a new one",
             Reason::Reverted => "the transfer was broadcast and reverted; no money moved",
+            Reason::GasTooHigh => {
+                "the transfer's gas would cost too much for this amount; nothing was charged. Buy credits once \
+                 (POST /v1/credits/top-up) and pay with them"
+            }
         })
     }
 }

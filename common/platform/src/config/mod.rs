@@ -102,6 +102,11 @@ pub struct PaymentConfig {
     /// `TRANSACTION_FEE_CAP_GWEI`: maximum fee of one transaction of the fee wallet or the treasury, in gwei for all its
     /// gas. Default 1000000 (0.001 ETH).
     pub fee_cap_gwei: u64,
+    /// `GAS_SHARE_PERCENT`: the relayer refuses a payment whose gas would cost more than this share of its amount. Default
+    /// 100.
+    pub gas_share_percent: u64,
+    /// `ETHER_USDC`: the price of one unit of the chain's own currency, for `GAS_SHARE_PERCENT`. Default 3000.
+    pub ether: Usdc,
 }
 
 pub const WEI_PER_GWEI: u64 = 1_000_000_000;
@@ -110,6 +115,13 @@ impl PaymentConfig {
     /// The fee cap of one transaction, in wei.
     pub fn fee_cap_wei(&self) -> u128 {
         u128::from(self.fee_cap_gwei) * u128::from(WEI_PER_GWEI)
+    }
+
+    /// The most that the gas of a payment may cost, in wei. `amount` in micro-USDC.
+    pub fn gas_share_wei(&self, amount: u64) -> u128 {
+        const WEI_PER_ETHER: u128 = 1_000_000_000 * WEI_PER_GWEI as u128;
+        let share = u128::from(amount).saturating_mul(u128::from(self.gas_share_percent)).saturating_mul(WEI_PER_ETHER);
+        share / (100 * u128::from(self.ether.micro().max(1)))
     }
 }
 
@@ -349,6 +361,8 @@ impl Config {
             overlap_total: env.parsed("OVERLAP_TOTAL_USDC").unwrap_or(Usdc::from_micro(1_000_000)),
             hold: Duration::from_millis(env.number("PAYMENT_HOLD_MS", 800, 0..=10_000)),
             fee_cap_gwei: env.number("TRANSACTION_FEE_CAP_GWEI", 1_000_000, 1..=1_000_000_000),
+            gas_share_percent: env.number("GAS_SHARE_PERCENT", 100, 1..=100_000),
+            ether: env.parsed("ETHER_USDC").unwrap_or(Usdc::from_micro(3_000_000_000)),
         };
         let settlement = match env.url("FACILITATOR_URL") {
             Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
@@ -730,6 +744,8 @@ mod tests {
             ("SERVICE_NAME", "two words"),
             ("OVERLAP_BELOW_USDC", "-1"),
             ("TRANSACTION_FEE_CAP_GWEI", "0"),
+            ("GAS_SHARE_PERCENT", "0"),
+            ("ETHER_USDC", "much"),
             ("RATE_LIMIT_SCALE", "0"),
             ("SMTP_URL", "smtp://user:secret@mail.example.com:587"),
             ("MODEL_PROVIDER", "anthropic"),
@@ -751,6 +767,8 @@ mod tests {
             "SERVICE_NAME",
             "OVERLAP_BELOW_USDC",
             "TRANSACTION_FEE_CAP_GWEI",
+            "GAS_SHARE_PERCENT",
+            "ETHER_USDC",
             "RATE_LIMIT_SCALE",
             "SMTP_URL",
             "MAIL_FROM",

@@ -107,6 +107,13 @@ pub struct Fees {
     pub market: Market,
 }
 
+impl Fees {
+    /// What a transaction that needs this gas would cost now, in wei.
+    pub fn cost(self) -> u128 {
+        u128::from(self.gas) * (u128::from(self.market.base_fee) + u128::from(self.market.priority_fee))
+    }
+}
+
 /// Current gas prices, in wei per gas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Market {
@@ -151,9 +158,25 @@ impl Chain {
         }
     }
 
-    /// Simulates the transfer, sent by `sender`: checks signature, time window, nonce and balance in one call.
-    pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<(), ChainError> {
-        self.call(self.token, &transfer_call(authorization), Some(sender)).await.map(|_| ())
+    /// Simulates the transfer, sent by `sender`: checks signature, time window, nonce and balance, and says what its gas
+    /// would cost, in wei. One round trip.
+    pub async fn simulate_transfer(&self, authorization: &Authorization, sender: Address) -> Result<u128, ChainError> {
+        let data = hex0x(&transfer_call(authorization));
+        // The gas limit keeps a hostile wallet contract from using up the node's time.
+        let gas = format!("0x{CALL_GAS:x}");
+        let call = json!({"from": sender.lower(), "to": self.token.lower(), "data": data, "gas": gas});
+        let answers = self
+            .batch(&[
+                ("eth_call", json!([call, "latest"])),
+                ("eth_estimateGas", json!([call])),
+                ("eth_getBlockByNumber", json!(["latest", false])),
+                ("eth_maxPriorityFeePerGas", json!([])),
+            ])
+            .await?;
+        let [called, gas, block, priority] =
+            <[Result<Value, ChainError>; 4]>::try_from(answers).map_err(|_| short_batch())?;
+        called?;
+        Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)? }.cost())
     }
 
     /// Gas limit and prices for calling the token with this data. A call that would revert is an error.

@@ -71,7 +71,7 @@ impl State {
                 self.remember(&params[0]);
                 json!("0x15f90")
             }
-            "eth_getBlockByNumber" => json!({"number": "0x100", "baseFeePerGas": "0x5f5e100"}),
+            "eth_getBlockByNumber" => json!({"number": "0x100", "baseFeePerGas": "0xf4240"}),
             "eth_maxPriorityFeePerGas" => json!("0xf4240"),
             "eth_getTransactionCount" => json!("0x7"),
             "eth_sendRawTransaction" => json!(hex0x(&[0xaa; 32])),

@@ -23,7 +23,10 @@ use crate::payments::reason::Reason;
 use crate::payments::verify;
 
 /// A transfer costs about 90,000 gas. Contract wallets may use more, up to this limit.
-const MAX_GAS: u64 = 500_000;
+pub const MAX_GAS: u64 = 500_000;
+/// After the check, gas may rise to this many times a payment's share before the payment is refused: it was good then, and
+/// its work may be done. A contract wallet may ask for more gas than it did when it was checked.
+const SHARES_WHEN_SENT: u128 = 2;
 /// How long to wait for a receipt before reconciliation takes over.
 const WAIT: Duration = Duration::from_secs(12);
 
@@ -64,6 +67,9 @@ impl Relayer {
         let call = self.tags.call(payment.authorization, payment.job);
         let fees = match self.chain.fees_for(&call, self.key.address()).await {
             Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
+            Ok(fees) if fees.cost() > self.cap.share_of(&payment.authorization.value) * SHARES_WHEN_SENT => {
+                return Err(Settled::No(Reason::GasTooHigh));
+            }
             Ok(fees) => fees,
             Err(ChainError::Reverted(_)) => return Err(self.refused(payment).await),
             Err(unknown) => return Err(not_sent(unknown)),
@@ -250,7 +256,10 @@ impl Settler for Relayer {
         Box::pin(async move {
             let authorization = payment.authorization;
             match self.chain.simulate_transfer(authorization, self.key.address()).await {
-                Ok(()) => return Verdict::Good,
+                Ok(cost) if cost > self.cap.share_of(&authorization.value) => {
+                    return Verdict::Refused(Reason::GasTooHigh);
+                }
+                Ok(_) => return Verdict::Good,
                 Err(ChainError::Reverted(_)) => {}
                 Err(error) => return Verdict::Unknown(error.to_string()),
             }
