@@ -271,10 +271,10 @@ fn rows() -> Vec<String> {
         ),
         row(
             "a second of a worker (1 GB), for tools that fail and are paid back",
-            "all",
+            "wallet",
             GB_SECOND,
-            "`WorkerConcurrency`",
-            None,
+            &format!("{} jobs of a buyer; `WorkerConcurrency`", gate::jobs::slots::OF_BUYER),
+            Some(f64::from(gate::jobs::slots::OF_BUYER) * DAY_SECS * GB_SECOND),
             Some(workers * DAY_SECS * GB_SECOND),
         ),
         row(

@@ -54,6 +54,7 @@
 //! | `souls_executors` | work by a model, by a program, and by the example worker with its webhook |
 //! | `souls_registry` | concurrent registrations, every possible error in a body, changes by sellers |
 //! | `souls_turns` | the executor's slots: fairness between souls, buyers and trials, and how long work may last |
+//! | `tools_turns` | the workers' slots: stalling sources of one buyer, and messages for jobs that only wait |
 //! | `sockets` | jobs followed over WebSockets: strangers, races, dead and slow connections, the cost of a push |
 //! | `store` | conditional writes, transactions, queue, blobs, secrets |
 //! | `models` | work by a model: three protocols, hostile texts, budgets, models that fail |
@@ -123,6 +124,7 @@ mod support;
 mod surface;
 mod template;
 mod tokens;
+mod tools_turns;
 mod two_deployments;
 mod verify;
 mod webhooks;

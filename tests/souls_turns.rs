@@ -28,18 +28,18 @@ use crate::support::programs::caller;
 use crate::support::{Payer, VIN, books, eventually, run, stack, stack_with};
 
 /// Tools that wait until the test lets them go.
-struct Waiting {
+pub struct Waiting {
     now: AtomicUsize,
     most: AtomicUsize,
     let_go: AtomicBool,
 }
 
 impl Waiting {
-    const fn new() -> Waiting {
+    pub const fn new() -> Waiting {
         Waiting { now: AtomicUsize::new(0), most: AtomicUsize::new(0), let_go: AtomicBool::new(false) }
     }
 
-    async fn wait(&self) {
+    pub async fn wait(&self) {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         while !self.let_go.load(Ordering::SeqCst) {
@@ -48,14 +48,26 @@ impl Waiting {
         self.now.fetch_sub(1, Ordering::SeqCst);
     }
 
+    pub fn now(&self) -> usize {
+        self.now.load(Ordering::SeqCst)
+    }
+
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+
+    pub fn let_go(&self) {
+        self.let_go.store(true, Ordering::SeqCst);
+    }
+
     /// Waits until this many are waiting.
-    async fn reach(&self, count: usize) {
+    pub async fn reach(&self, count: usize) {
         let enough = || async { (self.now.load(Ordering::SeqCst) >= count).then_some(()) };
         eventually("hostile jobs to wait", enough).await;
     }
 }
 
-fn down() -> ToolError {
+pub fn down() -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, "the source is down")
 }
 
@@ -92,11 +104,11 @@ async fn order(stack: &Stack, shop: &Shop, payer: &Payer, count: usize) -> Vec<R
     bought.await
 }
 
-async fn job(stack: &Stack, request_id: RequestId) -> Job {
+pub async fn job(stack: &Stack, request_id: RequestId) -> Job {
     store::load_latest(&stack.app.db, request_id).await.unwrap().expect("a job")
 }
 
-async fn ended(stack: &Stack, request_id: RequestId) -> Job {
+pub async fn ended(stack: &Stack, request_id: RequestId) -> Job {
     eventually("a job to end", || async {
         let job = job(stack, request_id).await;
         job.outcome.is_some().then_some(job)

@@ -28,6 +28,16 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
 }
 
+/// A batch ends with its slowest job, which may stall for as long as its tool may work.
+#[test]
+fn jobs_come_one_by_one() {
+    let template = template();
+    for name in ["WorkerFunction", "ExecutorFunction"] {
+        let jobs = &template["Resources"][name]["Properties"]["Events"]["Jobs"]["Properties"];
+        assert_eq!(jobs["BatchSize"], 1, "{name}");
+    }
+}
+
 #[test]
 fn the_gateway_has_the_routes_of_the_table() {
     let template = template();

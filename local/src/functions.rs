@@ -72,8 +72,9 @@ pub struct Queues {
 
 impl Default for Queues {
     fn default() -> Queues {
-        let (jobs, deliveries, pages) = Default::default();
-        Queues { jobs, souls: Arc::new(LocalQueue::of_single_messages()), deliveries, pages }
+        let of_jobs = || Arc::new(LocalQueue::of_single_messages());
+        let (deliveries, pages) = Default::default();
+        Queues { jobs: of_jobs(), souls: of_jobs(), deliveries, pages }
     }
 }
 

@@ -19,7 +19,7 @@ use worker::{SqsAnswer, SqsEvent};
 const VISIBILITY: Duration = Duration::from_secs(5);
 /// A message is dead after this many failures, as in the template.
 const MAX_RECEIVES: u32 = 5;
-/// Messages in one batch, as in the template.
+/// Messages in one batch, as in the template for deliveries. Jobs come one by one.
 const BATCH: usize = 5;
 
 pub struct LocalQueue {
@@ -171,6 +171,10 @@ impl Queue for LocalQueue {
     }
 
     fn waiting(&self) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
-        Box::pin(async { Ok(Some(self.lock().waiting.len() as u64)) })
+        // Without delayed messages, as SQS counts them.
+        Box::pin(async {
+            let now = Instant::now();
+            Ok(Some(self.lock().waiting.iter().filter(|message| message.visible_at <= now).count() as u64))
+        })
     }
 }

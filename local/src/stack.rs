@@ -39,8 +39,10 @@ use crate::{Error, database, report, site, sockets, state, stream};
 const SCHEDULE: Duration = Duration::from_secs(2);
 /// How often the index's seeds are read; the same as deployed.
 const SEEDS: Duration = Duration::from_secs(24 * 3600);
-/// How many batches are worked on at the same time.
-const WORKERS: usize = 4;
+/// How many jobs are worked on at the same time, as in the template.
+const WORKERS: usize = 20;
+/// How many batches of deliveries are posted at the same time.
+const COURIERS: usize = 4;
 /// How many jobs of souls are worked on at the same time, as in the template.
 const EXECUTORS: usize = 10;
 
@@ -270,6 +272,8 @@ impl Stack {
         }
         for _ in 0..WORKERS {
             tasks.spawn(work(queues.jobs.clone(), functions.worker.clone()));
+        }
+        for _ in 0..COURIERS {
             tasks.spawn(deliver(queues.deliveries.clone(), functions.courier.clone()));
         }
         for _ in 0..EXECUTORS {

@@ -420,6 +420,7 @@ impl Gate {
             attempt: u32::from(direct),
             settled_in: 0,
             put_down: 0,
+            queued_at: (!direct).then_some(now),
             lease_until: direct.then(|| now.plus(LEASE)),
             holder: None,
             created: now,

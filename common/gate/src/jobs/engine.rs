@@ -39,6 +39,7 @@ use tokio::time::Instant;
 use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
 
 use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
+use super::slots::{self, Slots};
 use super::store::{self, MoveError, Refusal};
 use crate::work::Usage;
 
@@ -302,7 +303,18 @@ impl Engine {
                 return self.fail(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
             }
         }
-        match self.do_work(job).await? {
+        // Our own work in the workers is limited per buyer: stalling sources of one buyer must not hold every worker. A job
+        // that waits for an event is only checked.
+        let needs_slot = patience == RunMode::Worker && job.sold.is_none() && !waits;
+        let slots = if needs_slot { self.take_slot(job).await? } else { None };
+        let worked = match &slots {
+            None if needs_slot => Ok(Ok(Worked::Busy)),
+            _ => self.do_work(job).await,
+        };
+        if let Some(slots) = slots {
+            slots.release(&self.db, self.clock.now()).await;
+        }
+        match worked? {
             Ok(Worked::HandedOver { until }) => {
                 let now = self.clock.now();
                 store::hand_over(&self.db, &self.signer, job, until, reminder(job, until, now), now).await?;
@@ -312,11 +324,26 @@ impl Engine {
                 }
                 return Ok(Progress::Paused);
             }
+            // The payment must not expire while the work waits, so it is settled first.
+            Ok(Worked::Busy) if job.settlement == Settlement::Claimed => {
+                return Box::pin(self.settle(job, patience)).await;
+            }
             Ok(Worked::Busy) => return self.put_down(job).await,
             Ok(Worked::Done(output)) => self.complete(job, output).await?,
             Err(error) => return self.fail(job, error).await,
         }
         Ok(Progress::Moved)
+    }
+
+    /// Takes one of the buyer's slots for a tool's work.
+    async fn take_slot(&self, job: &Job) -> Result<Option<Slots>, StoreError> {
+        let most = self.runner(job).map_or(Duration::ZERO, |runner| runner.spec.deadline);
+        let pools = [slots::of_buyer(job.agent)];
+        slots::take(&self.db, &pools, job.request_id.to_string(), most, self.clock.now()).await
+    }
+
+    fn runner(&self, job: &Job) -> Option<&'static Runner> {
+        self.runners.iter().copied().find(|runner| runner.spec.name == job.tool)
     }
 
     /// Releases a job that found no free slot, and queues it again with growing delays, for at most [`MOST_WAIT`].
@@ -392,8 +419,7 @@ impl Engine {
 
     /// Runs the tool under its deadline. A panic becomes this job's failure only.
     async fn run_tool(&self, job: &Job, reporter: Reporter) -> Result<Output, ToolError> {
-        let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
-        let runner = runner.ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
+        let runner = self.runner(job).ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
         let deadline = self.clock.now().plus(runner.spec.deadline);

@@ -183,9 +183,12 @@ pub struct Job {
     /// The attempt in which the money arrived. Attempts at the work are counted from here.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub settled_in: u32,
-    /// Number of times no executor slot was free. These do not count as attempts.
+    /// Number of times no slot was free. These do not count as attempts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub put_down: u32,
+    /// When a message was sent for it, if nobody has taken it up since. The message may wait in a backlog.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_at: Option<Timestamp>,
     /// Somebody has subscribed to it, so its changes are pushed (see [`crate::push`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watched: bool,
@@ -526,6 +529,7 @@ mod tests {
             attempt: 1,
             settled_in: 0,
             put_down: 0,
+            queued_at: None,
             lease_until: Some(now),
             holder: Some(evm::hex0x(&[0xff; 8])),
             created: now,

@@ -1,13 +1,15 @@
 //! Jobs. Every paid call becomes a job, whether its answer is direct or queued.
 //!
 //! [`job`] has the record and the rule for the next step. [`store`] makes each transition one conditional write or one
-//! transaction. [`engine`] runs the steps, [`meter`] records what sold work uses, [`sweep`] finds jobs that got stuck,
-//! [`finality`] checks settled payments again after a while, [`view`] is the answer to polling. Start with [`engine`].
+//! transaction. [`engine`] runs the steps, [`meter`] records what sold work uses, [`slots`] limits concurrent
+//! jobs of a buyer, [`sweep`] finds jobs that got stuck, [`finality`] checks settled payments again after a while, [`view`]
+//! is the answer to polling. Start with [`engine`].
 
 pub mod engine;
 pub mod finality;
 pub mod job;
 pub mod meter;
+pub mod slots;
 pub mod store;
 pub mod sweep;
 pub mod view;

@@ -79,7 +79,8 @@ pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
 
 /// Leases a job. `None` if nothing is open or another process holds the lease.
 pub async fn take_up(db: &Db, request_id: RequestId, holder: &str, now: Timestamp) -> Result<Option<Job>, StoreError> {
-    let expression = "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now";
+    let expression =
+        "SET #attempt = #attempt + :one, #lease_until = :until, #holder = :holder, #updated = :now REMOVE #queued_at";
     let write = Write::update(&db.tables.jobs, job::key(request_id), expression)
         .only_if("attribute_exists(#open) AND (attribute_not_exists(#lease_until) OR #lease_until < :now)")
         .bind("one", 1)?
@@ -117,7 +118,7 @@ fn change(db: &Db, job: &Job, expression: &str, now: Timestamp) -> Result<Write,
 }
 
 /// Appended to every update after which nothing is open.
-const CLOSE: &str = " REMOVE #open, #due, #lease_until, #holder, #intent, #handed_until, #claimed_until";
+const CLOSE: &str = " REMOVE #open, #due, #queued_at, #lease_until, #holder, #intent, #handed_until, #claimed_until";
 /// Appended for a seller's job that ends: it moves to the index partition of its outcome.
 const RELIST: &str = ", #sold_by = :sold_by";
 
@@ -494,7 +495,7 @@ pub async fn hand_over(
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let due = now.plus(look_again);
-    let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder";
+    let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder, #queued_at";
     let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
     // Show the settlement on the receipt now, because handed-over work may take days. Other receipts show it when the work
     // ends.
@@ -512,19 +513,22 @@ pub async fn hand_over(
 /// Releases the lease and makes the job due after `delay`.
 pub async fn postpone(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
     let due = now.plus(delay);
-    db.write(change(db, job, "SET #due = :due REMOVE #lease_until", now)?.bind("due", due)?).await?;
+    db.write(change(db, job, "SET #due = :due REMOVE #lease_until, #queued_at", now)?.bind("due", due)?).await?;
     job.due = Some(due);
     job.lease_until = None;
+    job.queued_at = None;
     Ok(())
 }
 
-/// Like [`postpone`], for work that found no free slot. Does not count as an attempt at the work.
+/// Like [`postpone`], for work that found no free slot and for which a message is sent. Does not count as an attempt at
+/// the work.
 pub async fn put_down(db: &Db, job: &mut Job, delay: Duration, now: Timestamp) -> Result<(), MoveError> {
     let (due, times) = (now.plus(delay), job.put_down + 1);
-    let write = change(db, job, "SET #due = :due, #put_down = :times REMOVE #lease_until", now)?;
-    db.write(write.bind("due", due)?.bind("times", times)?).await?;
+    let write = change(db, job, "SET #due = :due, #put_down = :times, #queued_at = :now REMOVE #lease_until", now)?;
+    db.write(write.bind("due", due)?.bind("times", times)?.bind("now", now)?).await?;
     job.due = Some(due);
     job.put_down = times;
+    job.queued_at = Some(now);
     job.lease_until = None;
     Ok(())
 }
@@ -538,7 +542,7 @@ pub async fn pending(
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let due = now.plus(delay);
-    let set = "SET #due = :due, #transaction = :transaction REMOVE #lease_until";
+    let set = "SET #due = :due, #transaction = :transaction REMOVE #lease_until, #queued_at";
     db.write(change(db, job, set, now)?.bind("due", due)?.bind("transaction", &transaction)?).await?;
     job.due = Some(due);
     job.lease_until = None;
@@ -569,7 +573,7 @@ fn open(db: &Db) -> InIndex<'_> {
     }
 }
 
-/// Moves the time when the sweeper checks a due job to `due`. `false` if another sweeper did.
+/// Moves the time when the sweeper checks a due job to `due`, without a message. `false` if another sweeper did.
 pub async fn look_again_at(
     db: &Db,
     request_id: RequestId,
@@ -577,6 +581,27 @@ pub async fn look_again_at(
     due: Timestamp,
 ) -> Result<bool, StoreError> {
     open(db).look_again_at(db, job::key(request_id), was_due, due).await
+}
+
+/// Moves a due job's next look to `due`, before a message is sent for it. `false` if another sweeper did, or if a message
+/// that was sent after `unless_after` may still wait.
+pub async fn send_again(
+    db: &Db,
+    request_id: RequestId,
+    was_due: Timestamp,
+    due: Timestamp,
+    unless_after: Timestamp,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :due, #queued_at = :now")
+        .only_if(
+            "#due = :was AND attribute_exists(#open) AND (attribute_not_exists(#queued_at) OR #queued_at <= :unless)",
+        )
+        .bind("due", due)?
+        .bind("was", was_due)?
+        .bind("unless", unless_after)?
+        .bind("now", now)?;
+    db.write_if(write).await
 }
 
 /// The part of the price that was signed for.

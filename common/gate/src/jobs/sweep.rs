@@ -17,13 +17,15 @@ use super::store;
 const PER_SHARD: usize = 200;
 /// Delay before a job that was sent to its queue again is swept the next time.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
+/// While its queue has a backlog, a job's message that nobody has taken counts as lost only after this time.
+const MAX_QUEUED: Duration = Duration::from_secs(600);
 
 /// The result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
     /// Jobs sent to their queue again.
     pub sent: u32,
-    /// Age of the oldest of them since it was created, in seconds.
+    /// Age of the oldest due job since it was created, in seconds.
     pub oldest_secs: u64,
 }
 
@@ -52,12 +54,19 @@ pub async fn last(db: &Db) -> Result<Option<LastSweep>, StoreError> {
     db.get(&db.tables.ledger, last_key()).await
 }
 
-/// Sends every due job of a lane to the lane's queue again.
+/// Sends every due job of a lane to the lane's queue again, except those that only wait in the queue's backlog: a second
+/// message for each of them every minute would make the backlog longer.
 pub async fn sweep(db: &Db, lane: Lane, queue: &dyn Queue, now: Timestamp) -> Result<Swept, StoreError> {
     let (mut swept, mut failed) = (Swept::default(), None);
+    let has_backlog = queue.waiting().await.unwrap_or_else(|error| {
+        log::failure("a queue's waiting messages could not be counted", &error);
+        None
+    });
+    // A later message may still wait.
+    let lost = if has_backlog.is_some_and(|waiting| waiting > 0) { now.minus(MAX_QUEUED) } else { FAR };
     for shard in 0..OPEN_SHARDS {
         // A shard that cannot be read does not stop the others.
-        if let Err(error) = sweep_shard(db, lane, shard, queue, now, &mut swept).await {
+        if let Err(error) = sweep_shard(db, lane, shard, queue, lost, now, &mut swept).await {
             log::failure("a shard of the open jobs could not be swept", &error);
             failed = Some(error);
         }
@@ -83,18 +92,22 @@ async fn sweep_shard(
     lane: Lane,
     shard: u8,
     queue: &dyn Queue,
+    lost: Timestamp,
     now: Timestamp,
     swept: &mut Swept,
 ) -> Result<(), StoreError> {
     for open in store::due(db, lane, shard, now, PER_SHARD).await? {
         let Some(request_id) = job::request_id_of(&open.pk) else { continue };
+        let age = now.secs().saturating_sub(open.created.secs()).unsigned_abs();
+        swept.oldest_secs = swept.oldest_secs.max(age);
         // The due time is moved first. So only one of two sweepers sends the job, and it becomes due again if the message
         // is lost.
-        if store::look_again_at(db, request_id, open.due, now.plus(LOOK_AGAIN)).await? {
+        if store::send_again(db, request_id, open.due, now.plus(LOOK_AGAIN), lost, now).await? {
             queue::send_or_log(queue, request_id, None).await;
             swept.sent += 1;
-            let age = now.secs().saturating_sub(open.created.secs()).unsigned_abs();
-            swept.oldest_secs = swept.oldest_secs.max(age);
+        } else {
+            // Out of the way of the jobs behind it: a sweep reads only so many.
+            store::look_again_at(db, request_id, open.due, now.plus(MAX_QUEUED)).await?;
         }
     }
     Ok(())
