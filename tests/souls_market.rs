@@ -827,6 +827,39 @@ fn large_files_go_directly_to_the_blob_store() {
     });
 }
 
+/// A `HEAD` is answered with the same redirect as a `GET`, whose URL fetches the whole file.
+#[test]
+fn a_head_that_hands_out_a_url_counts_as_a_download() {
+    run(async {
+        let stack = stack().await;
+        // 5 MiB, and three times as many fetched by who only names the buyer.
+        let shop = Shop::with(&stack, "heads-of-files", json!({"executor": "worker", "price_usd": 0.05})).await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        assert_eq!(shop.claim(&job).await.status, 200);
+        let content = vec![7u8; 5 << 20];
+        let file = json!({"path": "big.bin", "size": content.len(), "content_type": "a/b"});
+        let announced = shop.send("POST", &format!("/jobs/{job}/files"), &file).await;
+        assert_eq!(announced.status, 200, "{}", announced.text);
+        let url = announced.json()["upload_url"].as_str().unwrap().to_owned();
+        let url = url.strip_prefix(&stack.base_url).expect("an address of the local blob store").to_owned();
+        let sent = payer.client.send("PUT", &url, &[("content-type", "a/b"), ("if-none-match", "*")], content).await;
+        assert_eq!(sent.unwrap().status, 200);
+        assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "x"})).await.status, 200);
+        let (path, address) = (format!("/v1/soul/jobs/{job}/files/big.bin"), payer.address().to_string());
+        let ask = async |method: &'static str| {
+            let answer = payer.client.send(method, &path, &[("x-agent-id", &address)], "").await.unwrap();
+            (answer.status, answer.header("location").is_some())
+        };
+        for _ in 0..3 {
+            assert_eq!(ask("HEAD").await, (307, true));
+        }
+        for method in ["HEAD", "GET"] {
+            assert_eq!(ask(method).await, (403, false), "{method}");
+        }
+    });
+}
+
 /// An attempt that lost its lease changes nothing that another attempt delivered, and leaves nothing behind.
 #[test]
 fn a_stale_attempt_overwrites_neither_result_nor_files() {

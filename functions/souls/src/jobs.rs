@@ -83,7 +83,8 @@ pub async fn file(
             false => files::range(headers.get(header::RANGE).and_then(|range| range.to_str().ok()), file.size as usize),
         };
         let bytes = match part {
-            _ if method == Method::HEAD => 0,
+            // A redirect's URL fetches the whole file, whichever method asked for it.
+            _ if method == Method::HEAD && !is_large => 0,
             Part::Whole => file.size,
             Part::Bytes(first, last) => (last - first + 1) as u64,
             Part::None => 0,
