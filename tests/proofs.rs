@@ -3,6 +3,7 @@
 use base::clock::Clock;
 use serde_json::{Value, json};
 
+use crate::support::payer::{bare, header};
 use crate::support::{Answer, Payer, VIN, VIN_PATH, run, stack};
 
 const ROUTES: [&str; 3] = ["/v1/agents/me", "/v1/tools/balance", "/v1/requests/00000000-0000-8000-8000-000000000000"];
@@ -121,18 +122,61 @@ fn a_proof_sent_with_a_payment_is_checked() {
         assert!(is_used(&paid(proof.clone(), json!({"vin": "1FTFW1ET5DFC10312"})).await), "for another call");
         assert!(is_used(&payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await), "for a read");
         assert!(is_used(&payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await), "for a price");
-        let both = tokio::join!(paid(proof.clone(), body.clone()), paid(proof.clone(), body.clone()));
-        let mut statuses = [both.0.status, both.1.status];
-        statuses.sort_unstable();
-        assert_eq!(statuses, [200, 401], "two at once: {} {}", both.0.text, both.1.text);
-        assert!(is_used(&paid(proof, body.clone()).await), "a third time");
-        // A proof that was used for something else, or that already paid, buys nothing.
+        let first = paid(proof.clone(), body.clone()).await;
+        assert_eq!(first.status, 200, "{}", first.text);
+        // After that the proof is valid for this payment only.
+        let other = header(&bare(&payer.authorize(5_000)));
+        let headers = [("x-agent-proof", proof.as_str()), ("payment-signature", other.as_str())];
+        assert!(is_used(&payer.client.post(VIN_PATH, &headers, &body).await), "with another payment");
+        assert!(is_used(&paid(proof.clone(), json!({"vin": "1FTFW1ET5DFC10312"})).await), "for another call");
+        assert!(is_used(&payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await), "for a read");
+        // A proof that was used for something else buys nothing.
         let read = payer.proof("write");
         assert_eq!(payer.client.get("/v1/agents/me", &[("x-agent-proof", &read)]).await.status, 200);
         assert!(is_used(&paid(read, body.clone()).await), "after a read");
-        let fresh = payer.proof("write");
-        assert_eq!(paid(fresh.clone(), body.clone()).await.status, 200, "the answer again");
-        assert!(is_used(&paid(fresh, body).await), "after it paid");
+        assert_eq!(paid(payer.proof("write"), body).await.text, first.text, "the answer again");
+    });
+}
+
+/// A client that lost the answer repeats its request to the byte.
+#[test]
+fn a_paid_request_sent_again_with_its_proof_gets_the_stored_answer() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        let (body, proof) = (json!({"vin": VIN}), payer.proof("write"));
+        let unpaid = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await;
+        let payment = payer.pay(&unpaid);
+        let headers = [("x-agent-proof", proof.as_str()), ("payment-signature", payment.as_str())];
+        let paid = async || payer.client.post(VIN_PATH, &headers, &body).await;
+        let (one, other) = tokio::join!(paid(), paid());
+        let first = if one.status == 200 { &one } else { &other };
+        assert_eq!(first.status, 200, "{} {}", one.text, other.text);
+        for answer in [&one, &other, &paid().await] {
+            assert!(answer.status == 202 || (answer.status, &answer.text) == (200, &first.text), "{}", answer.text);
+        }
+        let again = paid().await;
+        assert_eq!((again.status, &again.text), (200, &first.text));
+        assert_eq!(payer.balance(&stack).await, 995_000, "charged once");
+
+        // Paid from credits: the payment is nothing, and the quote is what is bought with.
+        payer.give_credits(&stack, 20_000).await;
+        let proof = payer.proof("write");
+        let unpaid = payer.client.post(VIN_PATH, &[("x-agent-proof", &proof)], &body).await;
+        let (quote, nothing) = (unpaid.json()["quote_id"].as_str().unwrap().to_owned(), payer.nothing());
+        let more = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &body).await;
+        let more = more.json()["quote_id"].as_str().unwrap().to_owned();
+        let paid = async |quote: &str| {
+            let headers =
+                [("x-agent-proof", proof.as_str()), ("payment-signature", nothing.as_str()), ("x-quote-id", quote)];
+            payer.client.post(VIN_PATH, &headers, &body).await
+        };
+        let first = paid(&quote).await;
+        assert_eq!(first.status, 200, "{}", first.text);
+        assert_eq!(paid(&quote).await.text, first.text);
+        let other = paid(&more).await;
+        assert_eq!((other.status, &other.json()["reason"]), (401, &json!("already_used")), "another quote");
+        assert_eq!(payer.balance(&stack).await, 995_000);
     });
 }
 

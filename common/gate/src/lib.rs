@@ -116,8 +116,8 @@ impl Gate {
         // A proof is optional here, but an invalid one is always an error.
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message));
         let used_for = match &payment {
-            Ok(Some(_)) => Use::Pay(call.digest()),
-            Ok(None) => Use::Ask(call.digest()),
+            Ok(Some(payment)) => Use::Pay { call: call.digest(), request: call.paid_digest(payment) },
+            Ok(None) => Use::Ask { call: call.digest() },
             Err(_) => Use::Once,
         };
         let caller = self.app.caller_of_call(call.headers, Scope::Read, used_for).await?;

@@ -6,9 +6,10 @@ use base::ids::AgentId;
 use base::input::{self, FieldError};
 use base::money::Usdc;
 use evm::Word;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use ledger::freeze::SERVICE_PAYEE;
 use ledger::payments::quote::Purchase;
+use ledger::payments::wire::Payment;
 use ledger::receipt;
 use platform::auth::{AgentName, Caller, Scope, Session};
 use platform::http::headers::CallHeaders;
@@ -76,6 +77,20 @@ impl Call<'_> {
     /// SHA-256 of URL and body: the same for the request that asks for the price and the one that pays it.
     pub fn digest(&self) -> [u8; 32] {
         sha256_parts(&[self.resource.as_bytes(), &self.body])
+    }
+
+    /// SHA-256 of the call and of what pays it. A payment of zero is the same for every call, so the quote counts too.
+    pub fn paid_digest(&self, payment: &Payment) -> [u8; 32] {
+        let authorization = &payment.authorization;
+        let header = |name| self.headers.get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+        sha256_parts(&[
+            &self.digest(),
+            &authorization.nonce,
+            &authorization.signature,
+            payment.quote_id.as_deref().unwrap_or_default().as_bytes(),
+            header("x-quote-id"),
+            header("x-dry-run"),
+        ])
     }
 }
 
