@@ -3,17 +3,20 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use base::clock::Clock;
 use futures_util::future::join_all;
+use ledger::seller;
 use ring::hmac;
 use serde_json::{Value, json};
 
 use local::{Options, Stack};
 
+use crate::souls_market::{Shop, text};
 use crate::support::proxy::{Life, Proxy};
 use crate::support::{Answer, Payer, VIN, VIN_PATH, books, run, stack_with};
 
@@ -321,5 +324,137 @@ fn refunds_and_disputes_survive_a_crash_at_every_request() {
                 }
             }
         }
+    });
+}
+
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// A buyer's call of a shop's service with its credits, up to the worker's claim.
+async fn ordered(stack: &Stack, payer: &Payer, shop: &Shop) -> String {
+    let token = payer.token(stack).await;
+    let bought = payer.client.post(&shop.execute_path(), &[("authorization", &token)], &text("x")).await;
+    assert_eq!(bought.status, 202, "{}", bought.text);
+    let job = bought.json()["soul_job_id"].as_str().expect("a job").to_owned();
+    assert_eq!(shop.claim(&job).await.status, 200);
+    job
+}
+
+async fn ends(shop: &Shop, job: &str, how: &str) {
+    let body = if how == "complete" { json!({"result": "done"}) } else { json!({"reason": "no"}) };
+    let ended = shop.send("POST", &format!("/jobs/{job}/{how}"), &body).await;
+    assert_eq!(ended.status, 200, "{}", ended.text);
+}
+
+/// What a seller sees of its money: all of it, what it may have, and what matures.
+async fn earned(shop: &Shop) -> [f64; 3] {
+    let balance = shop.get("/balance").await.json();
+    ["pending_usdc", "available_usdc", "maturing_usdc"].map(|name| balance[name].as_f64().expect(name))
+}
+
+/// A shop that sells for 15 dollars, with a wallet, and who bought 20 dollars of credits by card and 10 otherwise.
+async fn sold(stack: &Stack, slug: &str) -> (Shop, Payer) {
+    let shop = Shop::with(stack, slug, json!({"executor": "worker", "price_usd": 15})).await;
+    let payer = Payer::with(stack, 0).await;
+    let wallet = json!({"wallet_address": payer.address().to_string()});
+    assert_eq!(shop.send("PUT", "/link-wallet", &wallet).await.status, 200);
+    heard(&payer, &event(&format!("cs_{slug}"), &payer.agent().to_string(), 2_000)).await;
+    payer.give_credits(stack, 10_000_000).await;
+    (shop, payer)
+}
+
+/// Credits by card, work bought from one's own soul, and a payout: the money of a card that may be stolen waits for as long
+/// as its holder may dispute the payment. Credits of other money do not wait.
+#[test]
+fn what_a_card_paid_a_seller_matures_before_it_is_paid_out() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = shop(|options| Options { clock, ..options }).await;
+        let (shop, payer) = sold(&stack, "card-sales").await;
+        let audited = async || books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!(audited().await.card.micro(), 20_000_000);
+
+        // Work that fails gives back what it took: the same credits, bought by the same card.
+        let failed = ordered(&stack, &payer, &shop).await;
+        assert_eq!(audited().await.card.micro(), 5_000_000, "they are spent first");
+        ends(&shop, &failed, "fail").await;
+        assert_eq!((audited().await.card.micro(), earned(&shop).await), (20_000_000, [0.0; 3]));
+
+        // 15 by card; then 5 by card and 10 otherwise.
+        let first = ordered(&stack, &payer, &shop).await;
+        ends(&shop, &first, "complete").await;
+        assert_eq!(earned(&shop).await, [12.0, 0.0, 12.0]);
+        let second = ordered(&stack, &payer, &shop).await;
+        ends(&shop, &second, "complete").await;
+        assert_eq!(audited().await.card.micro(), 0);
+        assert_eq!(earned(&shop).await, [24.0, 7.0, 17.0]);
+        let matures = hand.now().plus(120 * A_DAY).to_string();
+        let told = shop.get("/balance").await.json()["maturing"].clone();
+        let mut amounts: Vec<f64> =
+            told.as_array().unwrap().iter().map(|row| row["amount_usdc"].as_f64().unwrap()).collect();
+        amounts.sort_unstable_by(f64::total_cmp);
+        assert_eq!((amounts, &told[0]["matures_at"]), (vec![5.0, 12.0], &json!(matures)));
+        let entries = shop.get("/statement").await.json()["entries"].clone();
+        assert_eq!((&entries[0]["maturing"], &entries[1]["matures_at"]), (&Value::Null, &json!(matures)));
+
+        let ask = async |body: Value| shop.send("POST", "/payout", &body).await;
+        let is_short = |answer: &Answer| {
+            assert_eq!((answer.status, &answer.json()["reason"]), (400, &json!("balance_short")), "{}", answer.text);
+        };
+        is_short(&ask(json!({})).await);
+        is_short(&ask(json!({"amount": 10})).await);
+        hand.advance(120 * A_DAY - Duration::from_secs(1));
+        is_short(&ask(json!({"amount": 10})).await);
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(earned(&shop).await, [24.0, 24.0, 0.0]);
+        // Taken back too late: that is the operator's loss.
+        let dispute = taken_back("cs_card-sales", "charge.dispute.created", "du_1", 2_000, "needs_response", 9);
+        assert_eq!(tell(&payer, &dispute, SECRET, hand.now().secs()).await.status, 200);
+        let paid = ask(json!({})).await;
+        assert_eq!((paid.status, &paid.json()["amount_usdc"]), (200, &json!(24)), "{}", paid.text);
+        assert_eq!(audited().await.debt.micro(), 20_000_000);
+    });
+}
+
+/// A dispute within the window: what the buyer still owes after it is the seller's loss, to the micro-dollar and once. If it
+/// is won or paid back in time, the seller loses nothing.
+#[test]
+fn a_card_payment_that_was_taken_back_is_not_paid_out() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let hand = clock.clone();
+        let stack = shop(|options| Options { clock, ..options }).await;
+        let (lost, thief) = sold(&stack, "lost-dispute").await;
+        let (won, buyer) = sold(&stack, "won-dispute").await;
+        for (shop, payer) in [(&lost, &thief), (&won, &buyer)] {
+            let job = ordered(&stack, payer, shop).await;
+            ends(shop, &job, "complete").await;
+            let session = format!("cs_{}", shop.slug);
+            let dispute = taken_back(&session, "charge.dispute.created", "du_1", 2_000, "needs_response", 9);
+            heard(payer, &dispute).await;
+            // What is left of all credits pays first.
+            let account = books::audit(&stack.app.db, payer.agent()).await;
+            assert_eq!((account.credits.micro(), account.card.micro(), account.debt.micro()), (0, 0, 5_000_000));
+            assert_eq!(earned(shop).await, [12.0, 0.0, 12.0], "nothing is taken before the end of the window");
+        }
+        heard(&buyer, &taken_back("cs_won-dispute", "charge.dispute.closed", "du_1", 2_000, "won", 30)).await;
+        hand.advance(120 * A_DAY);
+        // Asked many times at once.
+        let asked = join_all((0..5).map(|_| lost.get("/balance"))).await;
+        assert!(asked.iter().all(|answer| answer.status == 200));
+        assert_eq!((earned(&lost).await, earned(&won).await), ([7.0, 7.0, 0.0], [12.0, 12.0, 0.0]));
+        let entries = lost.get("/statement").await.json()["entries"].clone();
+        let last = entries.as_array().unwrap().last().unwrap();
+        assert_eq!(
+            (&last["kind"], &last["amount"], &last["balance"]),
+            (&json!("card_reversal"), &json!(-5), &json!(7))
+        );
+        assert_eq!(last["job_id"], entries[0]["job_id"]);
+        let (thief, buyer) = (thief.agent(), buyer.agent());
+        for agent in [thief, buyer] {
+            assert_eq!(books::audit(&stack.app.db, agent).await.debt.micro(), 0);
+        }
+        let balance = seller::load(&stack.app.db, &lost.slug).await.unwrap();
+        assert_eq!((balance.pending.micro(), balance.total_earnings.micro()), (7_000_000, 7_000_000));
     });
 }

@@ -21,6 +21,7 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
     let sum = |of: fn(&credit::Entry) -> i64| u64::try_from(entries.iter().map(of).sum::<i64>()).expect("not below 0");
     assert_eq!(sum(|entry| entry.credits), account.credits.micro(), "entries add up to the credits: {entries:?}");
     assert_eq!(sum(|entry| entry.reserved), account.reserved.micro(), "entries add up to what is held: {entries:?}");
+    assert_eq!(sum(|entry| entry.card), account.card.micro(), "entries add up to what a card bought: {entries:?}");
     assert_eq!(sum(|entry| entry.debt), account.debt.micro(), "entries add up to what is owed: {entries:?}");
     let holds = Query::prefixed(&db.tables.ledger, &format!("AGENT#{agent}"), "HOLD#", MANY).unwrap().latest();
     let holds: Vec<hold::Hold> = db.query(holds).await.unwrap();

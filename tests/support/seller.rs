@@ -11,6 +11,7 @@ use evm::Address;
 use evm::signature::PrivateKey;
 use ledger::earning::{self, Earning, SaleEnd, Sold};
 use ledger::fee::Split;
+use ledger::maturing;
 use ledger::payout::PayoutId;
 use ledger::seller::{self, Balance, Entry, EntryKind};
 use local::Stack;
@@ -103,6 +104,7 @@ impl Seller {
             },
             buyer: AgentId::of(wallet),
             tools_cost: Usdc::ZERO,
+            card: Usdc::ZERO,
             ended: end,
             bought_at: at.minus(took),
             ended_at: at,
@@ -140,7 +142,7 @@ impl Seller {
             assert_eq!(entry.balance.micro(), sum.unsigned_abs(), "{entry:?}");
             match entry.kind {
                 EntryKind::Sale => (earned, jobs) = (earned + entry.amount, jobs + 1),
-                EntryKind::Purchase => earned += entry.amount,
+                EntryKind::Purchase | EntryKind::CardReversal => earned += entry.amount,
                 EntryKind::Failed => assert_eq!(entry.amount, 0),
                 EntryKind::Payout => payouts.entry(&entry.about.cause).or_default().0 += 1,
                 EntryKind::PayoutReturned => payouts.entry(&entry.about.cause).or_default().1 += 1,
@@ -150,6 +152,10 @@ impl Seller {
         assert_eq!(balance.pending.micro(), sum.unsigned_abs(), "entries add up to the balance");
         assert_eq!(balance.total_earnings.micro(), earned.unsigned_abs());
         assert_eq!(balance.total_jobs, jobs);
+        let maturing = maturing::next(&self.db, &self.slug, 100_000).await.unwrap();
+        let maturing: u64 = maturing.iter().map(|row| row.amount.micro()).sum();
+        assert_eq!(balance.maturing.micro(), maturing, "rows add up to what matures");
+        assert!(balance.maturing <= balance.pending, "no payout took what matures: {balance:?}");
         let mut open = None;
         for (id, (taken, returned)) in payouts {
             let id: PayoutId = id.parse().unwrap();

@@ -145,7 +145,8 @@ impl Gate {
                 return Err(refused);
             }
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);
-            let job = self.new_job(&sale, request_id, overlap, vouches, now);
+            let card = account.card.min(sale.credits());
+            let job = self.new_job(&sale, request_id, card, overlap, vouches, now);
             let mut claim_writes = self.claim_writes(&sale, &job, &account, judged, &dead)?;
             claim_writes.add(ClaimPart::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
@@ -271,12 +272,13 @@ impl Gate {
         self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
     }
 
-    /// The account's condition failed: its rules changed, or its credits were spent, since it was read. Returns the account
+    /// The account's condition failed: its rules changed, or its credits (all, or those bought by card) were spent, since
+    /// it was read. Returns the account
     /// to claim with, or the refusal.
     async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
         let db = &self.app.db;
         let now = self.account(sale.agent).await?;
-        if now.rules != before.rules || sale.credits() == Usdc::ZERO {
+        if now.rules != before.rules || now.card < before.card || sale.credits() == Usdc::ZERO {
             return Ok(now);
         }
         if sale.held().is_some() {
@@ -362,7 +364,16 @@ impl Gate {
         }
     }
 
-    fn new_job(&self, sale: &Sale<'_>, request_id: RequestId, overlap: bool, vouches: bool, now: Timestamp) -> Job {
+    /// `card` is the part of the sale's credits that was bought by card.
+    fn new_job(
+        &self,
+        sale: &Sale<'_>,
+        request_id: RequestId,
+        card: Usdc,
+        overlap: bool,
+        vouches: bool,
+        now: Timestamp,
+    ) -> Job {
         let order = sale.order;
         // A direct call leases its job from the start. A queued job waits for a worker.
         let direct = order.tool.answer == Answer::Direct;
@@ -389,6 +400,7 @@ impl Gate {
             payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
             charge: Charge {
                 credits: sale.credits(),
+                card,
                 counted: sale.proposed().counted,
                 day: day::name(now),
                 token: sale.token,

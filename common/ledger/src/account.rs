@@ -19,6 +19,10 @@ pub struct Account {
     /// Credits held by open quotes, in micro-USDC.
     #[serde(default)]
     pub reserved: Usdc,
+    /// The part of both that was bought by card, in micro-USDC. It is spent first. After a top-up that raced with a charge it
+    /// may exceed them.
+    #[serde(default)]
+    pub card: Usdc,
     /// Credits taken back and not yet paid, in micro-USDC (see [`super::debt`]).
     #[serde(default)]
     pub debt: Usdc,
@@ -68,6 +72,8 @@ pub struct Change {
     pub reserved: i64,
     /// micro-USDC, added to the settled sum
     pub settled: i64,
+    /// micro-USDC, added to the part that was bought by card
+    pub card: i64,
     /// micro-USDC, added to the debt
     pub debt: i64,
     /// The rules must still have this revision.
@@ -94,8 +100,13 @@ impl Change {
     pub fn write(self, db: &Db, agent: AgentId) -> Result<Write, StoreError> {
         let mut sets = Vec::new();
         let mut conditions = Vec::new();
-        let changes =
-            [("credits", self.credits), ("reserved", self.reserved), ("settled", self.settled), ("debt", self.debt)];
+        let changes = [
+            ("credits", self.credits),
+            ("reserved", self.reserved),
+            ("card", self.card),
+            ("settled", self.settled),
+            ("debt", self.debt),
+        ];
         for (name, change) in changes {
             if change != 0 {
                 sets.push(format!("#{name} :{name}"));

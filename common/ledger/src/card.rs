@@ -135,7 +135,7 @@ pub async fn note(db: &Db, payment: &str, event: &CardEvent, now: Timestamp) -> 
                 let CardEvent::Paid { session, .. } = event else {
                     return Err(StoreError::new("a card payment got an agent from an event without a session"));
                 };
-                let change = credit::add(next.paid)?;
+                let change = credit::add_marked(next.paid, next.paid)?;
                 writes.extend(credit::change(db, agent, EntryKind::CardTopUp, change, session, None, now)?);
             }
             (_, Some(agent)) => {
@@ -144,7 +144,7 @@ pub async fn note(db: &Db, payment: &str, event: &CardEvent, now: Timestamp) -> 
                     writes.extend(debt::owe(db, agent, EntryKind::CardReversal, more, &cause, None, now)?);
                     step.taken = more;
                 } else if let Some(less) = next.booked.checked_sub(owed).filter(|less| *less > Usdc::ZERO) {
-                    let change = credit::add(less)?;
+                    let change = credit::add_marked(less, less)?;
                     writes.extend(credit::change(db, agent, EntryKind::CardReinstated, change, &cause, None, now)?);
                     step.returned = less;
                 }

@@ -26,6 +26,9 @@ pub struct Charge {
     /// The part of the price paid with credits, in micro-USDC. The signed payment covers the rest.
     #[serde(default)]
     pub credits: Usdc,
+    /// The part of these credits that was bought by card, in micro-USDC.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub card: Usdc,
     /// The part that counts against the daily caps, in micro-USDC: for a wallet's call the signed part, for a token's
     /// call the credits.
     #[serde(default)]
@@ -34,6 +37,10 @@ pub struct Charge {
     pub day: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
+}
+
+fn is_zero(amount: &Usdc) -> bool {
+    *amount == Usdc::ZERO
 }
 
 /// The purchase that a charge pays for.
@@ -101,6 +108,7 @@ impl Charge {
             Some(_) => change.reserved = minus(self.credits)?,
             None => change.credits = minus(self.credits)?,
         }
+        change.card = minus(self.card)?;
         let cause = of.receipt_id.as_str();
         let [entry, account] =
             credit::change(db, of.agent, EntryKind::Charge, change, cause, Some(of.request_id), now)?;
@@ -117,7 +125,8 @@ impl Charge {
         let back = self.counted.checked_sub(close.kept).unwrap_or_default();
         let mut writes = self.end(db, of, back)?;
         if close.credited > Usdc::ZERO {
-            let (cause, back) = (of.receipt_id.as_str(), credit::add(close.credited)?);
+            let back = credit::add_marked(close.credited, self.card.min(close.credited))?;
+            let cause = of.receipt_id.as_str();
             writes.extend(credit::change(db, of.agent, EntryKind::Refund, back, cause, Some(of.request_id), now)?);
         }
         Ok(writes)
@@ -127,7 +136,7 @@ impl Charge {
     pub fn undo(&self, db: &Db, of: Purchase<'_>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
         let mut writes = self.end(db, of, self.counted)?;
         if self.credits > Usdc::ZERO {
-            let (cause, back) = (of.receipt_id.as_str(), credit::add(self.credits)?);
+            let (cause, back) = (of.receipt_id.as_str(), credit::add_marked(self.credits, self.card)?);
             writes.extend(credit::change(db, of.agent, EntryKind::Release, back, cause, Some(of.request_id), now)?);
         }
         Ok(writes)

@@ -35,7 +35,7 @@ pub enum EntryKind {
     CardReinstated,
     /// The credits came from a signed payment that disappeared from the chain and did not return: the amount is now debt.
     Reversal,
-    /// Debt was paid with credits.
+    /// Debt was paid with credits, or with what a seller lost (`maturing`).
     DebtPaid,
 }
 
@@ -62,6 +62,9 @@ pub struct Entry {
     pub kind: EntryKind,
     pub credits: i64,
     pub reserved: i64,
+    /// Of the part that was bought by card.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub card: i64,
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub debt: i64,
     /// The cause: a receipt, a quote's hold, or the card processor's session or payment.
@@ -73,8 +76,8 @@ pub struct Entry {
 
 impl Entry {
     pub fn new(kind: EntryKind, change: Change, cause: &str, request_id: Option<RequestId>, at: Timestamp) -> Entry {
-        let Change { credits, reserved, debt, .. } = change;
-        Entry { kind, credits, reserved, debt, cause: cause.to_owned(), request_id, at }
+        let Change { credits, reserved, card, debt, .. } = change;
+        Entry { kind, credits, reserved, card, debt, cause: cause.to_owned(), request_id, at }
     }
 
     /// The write that stores it. Refused if this cause already has an entry of this kind.
@@ -105,6 +108,11 @@ pub fn change(
 /// Adds an amount to the spendable credits.
 pub fn add(amount: Usdc) -> Result<Change, StoreError> {
     Ok(Change { credits: plus(amount)?, ..Change::default() })
+}
+
+/// Adds an amount to the spendable credits, of which `card` was bought by card.
+pub fn add_marked(amount: Usdc, card: Usdc) -> Result<Change, StoreError> {
+    Ok(Change { card: plus(card)?, ..add(amount)? })
 }
 
 /// Takes an amount from the spendable credits.

@@ -41,13 +41,15 @@ pub async fn collect(db: &Db, agent: AgentId, mut account: Account, now: Timesta
         if paid == Usdc::ZERO {
             return Ok(account);
         }
-        let change = Change { credits: minus(paid)?, debt: minus(paid)?, ..Change::default() };
+        let card = account.card.min(paid);
+        let change = Change { credits: minus(paid)?, card: minus(card)?, debt: minus(paid)?, ..Change::default() };
         let cause = format!("debt_{}", const_hex::encode(digest::random::<12>()));
         let writes = credit::change(db, agent, EntryKind::DebtPaid, change, &cause, None, now)?;
         match db.transact(&writes).await {
             Ok(()) => {
                 let left = |amount: Usdc| amount.checked_sub(paid).unwrap_or_default();
-                return Ok(Account { credits: left(account.credits), debt: left(account.debt), ..account });
+                let card = account.card.checked_sub(card).unwrap_or_default();
+                return Ok(Account { credits: left(account.credits), card, debt: left(account.debt), ..account });
             }
             // Somebody else collected or spent meanwhile.
             Err(WriteError::Refused(_)) => account = account::load(db, agent).await?,

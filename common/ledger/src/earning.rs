@@ -53,6 +53,9 @@ pub struct Earning {
     /// Cost of the tools used, taken from the seller's share, in micro-USDC.
     #[serde(default)]
     pub tools_cost: Usdc,
+    /// The part of the price that was paid with credits bought by card, in micro-USDC.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub card: Usdc,
     pub ended: SaleEnd,
     /// When it was bought, and when it ended.
     pub bought_at: Timestamp,

@@ -12,6 +12,7 @@
 //! | [`budget`], [`freeze`] | the owner's rules |
 //! | [`fee`], [`earning`] | the shares of a sale; the record of each ended sale |
 //! | [`seller`], [`payout`] | a seller's balance and its payouts |
+//! | [`maturing`] | earnings paid by card, which wait before they can be paid out |
 //! | [`payments`] | x402 payments: reading, verifying, settling |
 //! | [`surge`] | days far above the usual spending |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
@@ -33,6 +34,7 @@ pub mod earning;
 pub mod fee;
 pub mod freeze;
 pub mod hold;
+pub mod maturing;
 pub mod notifications;
 pub mod payments;
 pub mod payout;

@@ -17,8 +17,11 @@ use super::payout::PayoutId;
 /// A seller's balance, in micro-USDC. A seller without sales has an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
-    /// Earned and not yet requested: what a payout may take.
+    /// Earned and not yet requested.
     pub pending: Usdc,
+    /// The part of it that no payout may take yet (see [`super::maturing`]).
+    #[serde(default)]
+    pub maturing: Usdc,
     /// Total earned.
     pub total_earnings: Usdc,
     /// Total services completed.
@@ -38,6 +41,13 @@ pub struct Balance {
     pub in_flight: Option<PayoutId>,
 }
 
+impl Balance {
+    /// What a payout may take.
+    pub fn available(&self) -> Usdc {
+        self.pending.checked_sub(self.maturing).unwrap_or_default()
+    }
+}
+
 /// Why a balance changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -46,6 +56,8 @@ pub enum EntryKind {
     Sale,
     /// The soul's text was bought.
     Purchase,
+    /// A sale was paid by card, and the card payment was taken back.
+    CardReversal,
     /// A sale failed and its buyer was refunded. Nothing earned, kept for the record.
     Failed,
     /// A payout was requested.
@@ -82,6 +94,9 @@ pub struct About {
     /// The service's slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// The part of the earning that was paid by card, in micro-USDC. It matures before a payout may take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card: Option<Usdc>,
     /// The price the buyer paid, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Usdc>,

@@ -13,6 +13,7 @@ use base::ids::AgentId;
 use base::money::Usdc;
 use ledger::account::plus;
 use ledger::earning::{Earning, SaleEnd, seller_partition, uncounted_key};
+use ledger::maturing;
 use ledger::seller::{self, About, Balance, Books, EntryKind};
 use platform::store::db::Query;
 use platform::store::{Db, StoreError, Write, WriteError};
@@ -113,7 +114,7 @@ impl Batch {
             buyers(db, slug, taken),
         );
         let (soul, mut reputation, mut recent, mut buyers) = (soul?, reputation?, recent?, buyers?);
-        let (mut books, mut jobs, mut purchases) = (Books::open(balance), 0, 0);
+        let (mut books, mut jobs, mut purchases, mut rows) = (Books::open(balance), 0, 0, Vec::new());
         let ranked_before = (reputation.buyers, reputation.backing);
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
         for earning in taken {
@@ -135,10 +136,14 @@ impl Batch {
                     }
                 }
             }
-            book(&mut books, kind, earning, now)?;
+            let card = book(&mut books, kind, earning, now)?;
+            if card > Usdc::ZERO {
+                rows.push(maturing::put(db, earning, card)?);
+            }
         }
         books.balance.total_jobs += jobs;
         let mut writes = books.writes(db, slug)?;
+        writes.append(&mut rows);
         let table = &db.tables.ledger;
         for earning in taken {
             // A safeguard: this condition always holds if the balance's does.
@@ -212,12 +217,13 @@ async fn change_of(
 
 /// The longest prefix of the records that fits into one transaction.
 fn fitting(waiting: &[Earning]) -> &[Earning] {
-    let (mut buyers, mut services, mut count) = (BTreeSet::new(), BTreeSet::new(), 0);
+    let (mut buyers, mut services, mut count, mut writes) = (BTreeSet::new(), BTreeSet::new(), 0, 0);
     for earning in waiting.iter().take(BATCH) {
         buyers.insert(earning.buyer);
         services.extend(earning.sold.service.as_deref());
-        // Two writes per record, and six once: balance, soul, reputation, recent purchases, totals, index mark.
-        if 2 * (count + 1) + buyers.len() + services.len() + 6 > MOST_WRITES {
+        // Two or three writes per record, and six once: balance, soul, reputation, recent purchases, totals, index mark.
+        writes += if earning.card > Usdc::ZERO { 3 } else { 2 };
+        if writes + buyers.len() + services.len() + 6 > MOST_WRITES {
             break;
         }
         count += 1;
@@ -233,23 +239,30 @@ fn kind_of(earning: &Earning) -> EntryKind {
     }
 }
 
-fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -> Result<(), StoreError> {
+/// Books an earning. Returns the part of it that was paid by card and has to mature.
+fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -> Result<Usdc, StoreError> {
     let split = earning.sold.split;
+    // The seller pays for the tools that the work used.
+    let share = match kind {
+        EntryKind::Failed => Usdc::ZERO,
+        _ => split.revenue.checked_sub(earning.tools_cost).unwrap_or_default(),
+    };
+    let card = share.min(earning.card);
     let about = About {
         cause: earning.request_id.to_string(),
         receipt_id: Some(earning.receipt_id.clone()),
         service: earning.sold.service.clone(),
+        card: Some(card).filter(|card| *card > Usdc::ZERO),
         price: Some(split.price()),
         fee: Some(split.fee),
     };
-    // The seller pays for the tools that the work used.
-    let share = split.revenue.checked_sub(earning.tools_cost).unwrap_or_default();
-    let earned = if kind == EntryKind::Failed { 0 } else { plus(share)? };
-    if earned > 0 {
-        let total = books.balance.total_earnings.checked_add(share);
-        books.balance.total_earnings = total.ok_or_else(|| StoreError::new("the seller's total earnings overflow"))?;
-    }
-    books.book(kind, earned, about, earning.ended_at, now)
+    let sum = |one: Usdc, other: Usdc| {
+        one.checked_add(other).ok_or_else(|| StoreError::new("the seller's total earnings overflow"))
+    };
+    books.balance.total_earnings = sum(books.balance.total_earnings, share)?;
+    books.balance.maturing = sum(books.balance.maturing, card)?;
+    books.book(kind, plus(share)?, about, earning.ended_at, now)?;
+    Ok(card)
 }
 
 /// The write that changes a soul's counters and its buyers' figures. The index of listed souls follows from it.

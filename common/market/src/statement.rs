@@ -3,6 +3,8 @@
 //! Consecutive pages form one statement: a cursor points after the last row of a page, and rows never change their
 //! place.
 
+use std::time::Duration;
+
 use base::clock::Timestamp;
 use base::encoding::{base64_any, base64_url};
 use base::money::Usdc;
@@ -14,7 +16,7 @@ use serde_json::{Value, json};
 pub const MOST: usize = 500;
 
 /// CSV columns. They are also the members of a JSON row.
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 14] = [
     "number",
     "booked_at",
     "kind",
@@ -27,6 +29,8 @@ const COLUMNS: [&str; 12] = [
     "service",
     "price",
     "platform_fee",
+    "maturing",
+    "matures_at",
 ];
 
 /// The cursor after an entry.
@@ -63,8 +67,13 @@ fn is_payout(entry: &Entry) -> bool {
     matches!(entry.kind, EntryKind::Payout | EntryKind::PayoutReturned)
 }
 
-/// A JSON row. Amounts are numbers.
-pub fn row(entry: &Entry) -> Value {
+/// When the part of an earning that was paid by card can be paid out.
+fn matures_at(entry: &Entry, window: Duration) -> Option<String> {
+    entry.about.card.map(|_| entry.happened.plus(window).to_string())
+}
+
+/// A JSON row. Amounts are numbers. `window` is how long an earning paid by card matures.
+pub fn row(entry: &Entry, window: Duration) -> Value {
     let (job, payout) = causes(entry);
     json!({
         "number": entry.number,
@@ -79,6 +88,8 @@ pub fn row(entry: &Entry) -> Value {
         "service": entry.about.service,
         "price": entry.about.price.map(Usdc::to_number),
         "platform_fee": entry.about.fee.map(Usdc::to_number),
+        "maturing": entry.about.card.map(Usdc::to_number),
+        "matures_at": matures_at(entry, window),
     })
 }
 
@@ -89,7 +100,7 @@ fn causes(entry: &Entry) -> (Option<&str>, Option<&str>) {
 
 /// The rows as CSV (RFC 4180 with line feeds), with a header on the first page. Amounts have six decimals. An absent
 /// value is an empty cell. A text that a spreadsheet would read as a formula gets an apostrophe in front.
-pub fn csv(entries: &[Entry], is_first: bool) -> String {
+pub fn csv(entries: &[Entry], is_first: bool, window: Duration) -> String {
     let mut lines = if is_first { format!("{}\n", COLUMNS.join(",")) } else { String::new() };
     for entry in entries {
         let (job, payout) = causes(entry);
@@ -110,6 +121,8 @@ pub fn csv(entries: &[Entry], is_first: bool) -> String {
             text(entry.about.service.as_deref()),
             amount(entry.about.price),
             amount(entry.about.fee),
+            amount(entry.about.card),
+            matures_at(entry, window).unwrap_or_default(),
         ];
         lines.push_str(&cells.join(","));
         lines.push('\n');
@@ -124,7 +137,8 @@ mod tests {
     use super::*;
 
     fn entry(kind: EntryKind, amount: i64, service: Option<&str>) -> Entry {
-        let about = About { cause: "c".to_owned(), service: service.map(str::to_owned), ..About::default() };
+        let card = (kind == EntryKind::Sale).then_some(Usdc::from_micro(8_000));
+        let about = About { cause: "c".to_owned(), service: service.map(str::to_owned), card, ..About::default() };
         let at = Timestamp::from_millis(1_795_249_530_250);
         Entry { number: 7, kind, amount, balance: Usdc::from_micro(1_500_000), at, happened: at, about }
     }
@@ -141,12 +155,18 @@ mod tests {
     #[test]
     fn rows_are_the_same_in_both_forms() {
         let (paid, sold) = (entry(EntryKind::Payout, -12_500_001, None), entry(EntryKind::Sale, 8_000, Some("-1")));
+        let window = Duration::from_secs(120 * 24 * 3600);
+        let row = |entry: &Entry| super::row(entry, window);
         assert_eq!(row(&paid)["amount"].to_string(), "-12.500001");
         assert_eq!((row(&paid)["payout_id"].as_str(), row(&sold)["job_id"].as_str()), (Some("c"), Some("c")));
-        let csv = csv(&[paid, sold], true);
+        assert_eq!((&row(&paid)["maturing"], row(&sold)["maturing"].to_string().as_str()), (&Value::Null, "0.008"));
+        let csv = csv(&[paid, sold], true, window);
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines[0].split(',').count(), COLUMNS.len());
-        assert_eq!(lines[1], "7,2026-11-21T08:25:30.250Z,payout,-12.500001,1.500000,2026-11-21T08:25:30.250Z,,c,,,,");
-        assert_eq!(lines[2], "7,2026-11-21T08:25:30.250Z,sale,0.008000,1.500000,2026-11-21T08:25:30.250Z,c,,,'-1,,");
+        assert_eq!(lines[1], "7,2026-11-21T08:25:30.250Z,payout,-12.500001,1.500000,2026-11-21T08:25:30.250Z,,c,,,,,,");
+        assert_eq!(
+            lines[2],
+            "7,2026-11-21T08:25:30.250Z,sale,0.008000,1.500000,2026-11-21T08:25:30.250Z,c,,,'-1,,,0.008000,2027-03-21T08:25:30.250Z"
+        );
     }
 }

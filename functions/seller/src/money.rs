@@ -13,6 +13,7 @@ use base::money::Usdc;
 use evm::Address;
 use gate::{parse_body, respond};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use ledger::maturing;
 use ledger::payments::treasury;
 use ledger::payout::{self, Name, Payout, Refusal};
 use ledger::seller;
@@ -24,7 +25,7 @@ use platform::http::{ApiError, Params, headers, private_json, read_body};
 use serde_json::{Map, Value, json};
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// How many payouts the balance lists.
+/// How many payouts, and how many earnings that mature, the balance lists.
 const RECENT: usize = 10;
 
 pub fn routes() -> Router<Arc<Market>> {
@@ -42,21 +43,32 @@ async fn balance(State(market): State<Arc<Market>>, headers: HeaderMap) -> Respo
         let soul = caller(&market.app, &headers).await?;
         let (db, slug) = (&market.app.db, soul.slug.as_str());
         let counted = counting::fold(db, slug, ROUNDS, market.app.clock.now()).await?;
+        let window = market.app.config.payments.card_dispute_window;
+        let (balance, more) = maturing::ripen(db, slug, counted.balance, window, market.app.clock.now()).await?;
+        let waiting = match balance.maturing {
+            Usdc::ZERO => Vec::new(),
+            _ => maturing::next(db, slug, RECENT).await?,
+        };
+        let waiting = waiting.iter().map(|row| {
+            let at = row.ended.plus(window).to_string();
+            json!({"job_id": row.request_id, "amount_usdc": row.amount.to_number(), "matures_at": at})
+        });
         let recent = payout::list(db, slug, None, RECENT).await?;
-        let balance = counted.balance;
         let (pending, total) = (balance.pending.to_number(), balance.total_earnings.to_number());
         let mut body = json!({
             "balance": {"pending": pending, "total_earnings": total, "total_jobs": balance.total_jobs},
             "recent_payouts": recent.iter().map(payouts::to_json).collect::<Vec<Value>>(),
-            "available_usdc": pending,
+            "available_usdc": balance.available().to_number(),
+            "maturing_usdc": balance.maturing.to_number(),
+            "maturing": waiting.collect::<Vec<Value>>(),
             "pending_usdc": pending,
             "total_earned_usdc": total,
             "total_paid_out_usdc": balance.paid_out.to_number(),
             "payout_address": soul.wallet.map(|wallet| wallet.to_string()),
             "payout_address_verified": soul.wallet_verified,
         });
-        if counted.more {
-            // More sales have ended than one request counts; the next request continues.
+        if counted.more || more {
+            // More sales have ended or matured than one request counts; the next request continues.
             body["uncounted"] = json!(true);
         }
         Ok(private_json(StatusCode::OK, &body))
@@ -137,13 +149,14 @@ async fn ask(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) 
         {
             return accepted(known);
         }
-        counting::fold(db, slug, ROUNDS, now).await?;
+        let counted = counting::fold(db, slug, ROUNDS, now).await?;
+        maturing::ripen(db, slug, counted.balance, market.app.config.payments.card_dispute_window, now).await?;
         accepted(payouts::request(db, &soul, amount, name, now).await?.ok_or(ApiError::WalletNotLinked)?)
     };
     respond(answer.await)
 }
 
-/// An amount, or `None` for the whole balance.
+/// An amount, or `None` for all that is available.
 fn read_amount(body: &Map<String, Value>) -> Result<Option<Usdc>, ApiError> {
     match body.get("amount") {
         None | Some(Value::Null) => Ok(None),
@@ -172,7 +185,15 @@ fn accepted(asked: Result<Payout, Refusal>) -> Result<Response, ApiError> {
 fn refused(refusal: Refusal) -> ApiError {
     let (reason, message) = match refusal {
         Refusal::BelowLeast => ("below_minimum", format!("a payout is at least {} USDC", payout::LEAST)),
-        Refusal::Short(pending) => ("balance_short", format!("the balance is {pending} USDC")),
+        Refusal::Short { available, maturing: Usdc::ZERO } => {
+            ("balance_short", format!("the balance is {available} USDC"))
+        }
+        Refusal::Short { available, maturing } => (
+            "balance_short",
+            format!(
+                "{available} USDC can be paid out; {maturing} USDC more were paid by card and have not matured                  (GET /v1/soul/me/balance shows when)"
+            ),
+        ),
         Refusal::InFlight(id) => ("in_flight", format!("{id} is not finished; wait until it has ended")),
         Refusal::Unlinked => return ApiError::WalletNotLinked,
         Refusal::NameReused => return ApiError::IdempotencyKeyReused,
@@ -216,15 +237,16 @@ async fn show_statement(State(market): State<Arc<Market>>, RawQuery(query): RawQ
         let after = cursor.map(|cursor| statement::after(&cursor).ok_or(ApiError::InvalidCursor)).transpose()?;
         let (db, slug) = (&market.app.db, soul.slug.as_str());
         let counted = counting::fold(db, slug, ROUNDS, market.app.clock.now()).await?;
+        let window = market.app.config.payments.card_dispute_window;
         let mut rows = seller::entries(db, slug, from, to, after, limit + 1).await?;
         let has_more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().filter(|_| has_more).map(statement::cursor);
         let accepts_csv = headers::text(&headers, "accept")?.is_some_and(|accept| accept.contains("text/csv"));
         if format == Some("csv") || format.is_none() && accepts_csv {
-            return Ok(csv(statement::csv(&rows, after.is_none()), next));
+            return Ok(csv(statement::csv(&rows, after.is_none(), window), next));
         }
-        let rows: Vec<Value> = rows.iter().map(statement::row).collect();
+        let rows: Vec<Value> = rows.iter().map(|entry| statement::row(entry, window)).collect();
         let mut body = json!({
             "soul": slug, "currency": "USDC", "entries": rows, "count": rows.len(), "has_more": has_more,
             "next_cursor": next,

@@ -120,10 +120,15 @@ pub static PAYOUT: Named = Named {
 const UNCOUNTED: Member = may("uncounted", Shape::Is(true))
     .about("More sales have ended than one request counts, so the figures are too low. Repeat the request");
 
+static MATURING: &[Member] =
+    &[has("job_id", Shape::Uuid), has("amount_usdc", Shape::Number), has("matures_at", Shape::Time)];
+
 static BALANCE: &[Member] = &[
     has("balance", Shape::Object(TOTAL)),
     has("recent_payouts", Shape::List(&Shape::Ref(&PAYOUT))),
     has("available_usdc", Shape::Number),
+    has("maturing_usdc", Shape::Number),
+    has("maturing", Shape::List(&Shape::Object(MATURING))),
     has("pending_usdc", Shape::Number),
     has("total_earned_usdc", Shape::Number),
     has("total_paid_out_usdc", Shape::Number),
@@ -138,7 +143,7 @@ static ASKED: &[Member] =
 static ENTRY: &[Member] = &[
     has("number", Shape::Integer),
     has("booked_at", Shape::Time),
-    has("kind", Shape::Choice(&["sale", "purchase", "failed", "payout", "payout_returned"])),
+    has("kind", Shape::Choice(&["sale", "purchase", "card_reversal", "failed", "payout", "payout_returned"])),
     has("amount", Shape::Number),
     has("balance", Shape::Number),
     has("happened_at", Shape::Time),
@@ -148,6 +153,8 @@ static ENTRY: &[Member] = &[
     has("service", Shape::OrNull(&Shape::Text)),
     has("price", Shape::OrNull(&Shape::Number)),
     has("platform_fee", Shape::OrNull(&Shape::Number)),
+    has("maturing", Shape::OrNull(&Shape::Number)),
+    has("matures_at", Shape::OrNull(&Shape::Time)),
 ];
 
 static STATEMENT: &[Member] = &[

@@ -453,6 +453,7 @@ fn earned(db: &Db, job: &Job, ended: SaleEnd, now: Timestamp) -> Result<Vec<Writ
         sold: sold.clone(),
         buyer: job.agent,
         tools_cost: job.used.tools,
+        card: job.charge.card,
         ended,
         bought_at: job.created,
         ended_at: now,

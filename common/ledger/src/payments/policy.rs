@@ -156,6 +156,7 @@ mod tests {
             fee_cap_gwei: 1,
             gas_share_percent: 100,
             ether: Usdc::from_micro(3_000_000_000),
+            card_dispute_window: Duration::ZERO,
         };
         let room_of = |settled| room(&Account { settled: Usdc::from_micro(settled), ..Account::default() }, &config);
         let may = |price, settled| may_overlap(Usdc::from_micro(price), room_of(settled), &config);

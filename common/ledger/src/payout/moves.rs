@@ -46,7 +46,11 @@ fn name_key(soul: &str, name: &str) -> Key {
 pub enum Refusal {
     BelowLeast,
     /// The balance has only this much.
-    Short(Usdc),
+    Short {
+        available: Usdc,
+        /// This much more has not matured.
+        maturing: Usdc,
+    },
     /// This payout is still open.
     InFlight(PayoutId),
     /// The idempotency key was used for another request.
@@ -72,7 +76,7 @@ pub async fn named(
     Ok(load(db, soul, &named.payout).await?.map(Ok))
 }
 
-/// Requests a payout of `amount`, or of the whole balance. Balance, payout, entry and idempotency key are written in one
+/// Requests a payout of `amount`, or of all that is available. Balance, payout, entry and idempotency key are written in one
 /// transaction, together with the caller's check `guard`.
 pub async fn request(
     db: &Db,
@@ -92,15 +96,19 @@ pub async fn request(
         {
             return Ok(known);
         }
-        let amount = amount.unwrap_or(balance.pending);
+        let available = balance.available();
+        let short = Refusal::Short { available, maturing: balance.maturing };
+        let wants_all = amount.is_none();
+        let amount = amount.unwrap_or(available);
         if amount < LEAST {
-            return Ok(Err(Refusal::BelowLeast));
+            let is_waiting = wants_all && balance.maturing > Usdc::ZERO;
+            return Ok(Err(if is_waiting { short } else { Refusal::BelowLeast }));
         }
         if let Some(id) = balance.in_flight {
             return Ok(Err(Refusal::InFlight(id)));
         }
-        if amount > balance.pending {
-            return Ok(Err(Refusal::Short(balance.pending)));
+        if amount > available {
+            return Ok(Err(short));
         }
         let payout = Payout {
             id: PayoutId::new(now),

@@ -107,6 +107,9 @@ pub struct PaymentConfig {
     pub gas_share_percent: u64,
     /// `ETHER_USDC`: the price of one unit of the chain's own currency, for `GAS_SHARE_PERCENT`. Default 3000.
     pub ether: Usdc,
+    /// `CARD_DISPUTE_DAYS`: how long a seller's earnings that were paid with credits bought by card mature before they can
+    /// be paid out. Default 120 days, in which card holders may dispute most payments.
+    pub card_dispute_window: Duration,
 }
 
 pub const WEI_PER_GWEI: u64 = 1_000_000_000;
@@ -363,6 +366,7 @@ impl Config {
             fee_cap_gwei: env.number("TRANSACTION_FEE_CAP_GWEI", 1_000_000, 1..=1_000_000_000),
             gas_share_percent: env.number("GAS_SHARE_PERCENT", 100, 1..=100_000),
             ether: env.parsed("ETHER_USDC").unwrap_or(Usdc::from_micro(3_000_000_000)),
+            card_dispute_window: Duration::from_secs(env.number("CARD_DISPUTE_DAYS", 120, 0..=1_000) * 24 * 3600),
         };
         let settlement = match env.url("FACILITATOR_URL") {
             Some(url) => SettlementConfig::Facilitator { url, token: env.text("FACILITATOR_TOKEN").map(Redacted) },
