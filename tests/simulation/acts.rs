@@ -77,6 +77,7 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Again, 7),
     (Act::TopUp, 3),
     (Act::Card, 3),
+    (Act::Payout, 4),
     (Act::Mint, 2),
     (Act::Revoke, 1),
     (Act::Budget, 4),
@@ -112,6 +113,8 @@ pub enum Act {
     TopUp,
     /// The card processor reports a paid session, perhaps again.
     Card,
+    /// A seller's earnings are counted and mature, and it asks for a payout, or its last one ends.
+    Payout,
     Mint,
     Revoke,
     Budget,
@@ -361,6 +364,11 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             }
             let path = format!("/v1/agents/me/freezes{lift}");
             world.send(node, "POST", &path, &[agent.proof(world)], &body.to_string()).await
+        }
+        Act::Payout => {
+            // What fails is tried again by the next.
+            let _ = sellers::ask(world, node.gate.app.clock.now()).await;
+            return;
         }
         Act::Sweep => {
             let _ = world.sweep(node).await;

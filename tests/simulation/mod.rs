@@ -136,6 +136,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
             for (agent, seen) in agents.iter().zip(&mut seen) {
                 check::quiet(&world, agent, seen).await;
             }
+            sellers::quiet(&world).await;
             world.fate.set(true);
         }
     }
