@@ -138,6 +138,7 @@ fn gas_that_rises_after_the_check_is_not_paid() {
                 {"jsonrpc": "2.0", "id": 0, "result": "0x15f90"},
                 {"jsonrpc": "2.0", "id": 1, "result": {"baseFeePerGas": "0xe8d4a51000"}},
                 {"jsonrpc": "2.0", "id": 2, "result": "0x1"},
+                {"jsonrpc": "2.0", "id": 3, "result": "0x0"},
             ]);
             (method == "eth_estimateGas").then_some((200, answers))
         });

@@ -11,6 +11,7 @@ use evm::signature::PrivateKey;
 use gate::jobs::{Job, Settlement, store};
 use ledger::payments::bid::FeeCap;
 use ledger::payments::nonces;
+use ledger::payments::settle::{JobPayment, Relayer, Settler, Tags};
 use ledger::payments::treasury::Treasury;
 use ledger::payout::{self, Payout, PayoutStatus, Sending, Waiting};
 use local::stack::Background;
@@ -273,7 +274,8 @@ fn fees_stay_below_the_cap_and_waiting_payouts_say_so() {
 async fn lose_nonces(stack: &Stack, wallet: evm::Address) {
     let (db, chain) = (&stack.app.db, &stack.app.chain);
     for _ in 0..2 {
-        let next = nonces::next(db, chain, wallet).await.unwrap().unwrap();
+        let on_chain = chain.transaction_count(wallet).await.unwrap();
+        let next = nonces::next(db, chain, wallet, on_chain).await.unwrap();
         db.write(nonces::take(db, chain, wallet, next).unwrap()).await.unwrap();
     }
 }
@@ -325,6 +327,47 @@ fn lost_account_nonces_block_nobody() {
         })
         .await;
         assert_eq!(payer.balance(&stack).await, 1_000_000 - 2 * 5_000);
+    });
+}
+
+/// Sixteen processes take an account nonce at once, with a node that answers after 100 ms: each asks it once, however often
+/// another is faster.
+#[test]
+fn the_node_is_not_asked_while_an_account_nonce_is_taken() {
+    run(async {
+        const PROCESSES: u64 = 16;
+        let blocks = Blocks::start().await;
+        let to_chain = Proxy::start(blocks.0.rpc_url(), Life::immortal()).await;
+        let url = to_chain.url.clone();
+        let stack =
+            blocks.stack(|options| Options { background: Background::Worker, ..options.with("CHAIN_RPC_URL", url) });
+        let stack = stack.await;
+        let payer = Payer::new(&stack).await;
+        let key = PrivateKey::from_bytes(&base::digest::random()).expect("a key");
+        blocks.fund(&key, 0).await;
+        to_chain.slow_down(Duration::from_millis(100));
+        to_chain.take_seen();
+        let begun = std::time::Instant::now();
+        let taken = futures_util::future::join_all((0..PROCESSES).map(|_| async {
+            let (app, authorization) = (&stack.app, payer.authorize(5_000));
+            let (chain, db, tags) = (app.chain.clone(), app.db.clone(), Tags::new(&[1; 32]));
+            let relayer = Relayer::new(chain, tags, db, app.clock.clone(), key.clone(), FeeCap::of(&stack.config));
+            let job = base::ids::RequestId::from_bytes([1; 16]);
+            let payment = JobPayment { authorization: &authorization, job };
+            let mut lost = None;
+            loop {
+                let Ok(prepared) = Settler::prepare(&relayer, payment, lost).await else { panic!("not prepared") };
+                if app.db.write_if(prepared.allocation.expect("a write")).await.expect("a database") {
+                    return prepared.intent.expect("an intent").account_nonce;
+                }
+                lost = prepared.intent;
+            }
+        }));
+        let mut taken = taken.await;
+        println!("{PROCESSES} account nonces in {:?}", begun.elapsed());
+        taken.sort_unstable();
+        assert_eq!(taken, (0..PROCESSES).collect::<Vec<_>>(), "each once, none left out");
+        assert_eq!(to_chain.take_seen().len() as u64, PROCESSES, "each asked the node once");
     });
 }
 

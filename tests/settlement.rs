@@ -466,7 +466,7 @@ fn a_failing_node_never_makes_a_payment_look_invalid() {
             let unpaid = payer.client.post(VIN_PATH, &[], &body).await;
             let payment = payer.pay(&unpaid);
             let alone = json!({"jsonrpc": "2.0", "id": 0, "error": cause});
-            let batch: Vec<Value> = (0..3).map(|id| json!({"jsonrpc": "2.0", "id": id, "error": cause})).collect();
+            let batch: Vec<Value> = (0..4).map(|id| json!({"jsonrpc": "2.0", "id": id, "error": cause})).collect();
 
             // During the check.
             let throttled = alone.clone();

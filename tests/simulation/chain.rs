@@ -401,7 +401,11 @@ impl Settler for Model {
         Box::pin(self.check(payment.authorization))
     }
 
-    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
+    fn prepare<'a>(
+        &'a self,
+        payment: JobPayment<'a>,
+        _lost: Option<Intent>,
+    ) -> BoxFuture<'a, Result<Prepared, Settled>> {
         Box::pin(self.prepare(payment.authorization))
     }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -96,6 +97,7 @@ struct ProxyState {
     seen: Mutex<Vec<Seen>>,
     fault: Mutex<Option<Fault>>,
     afterwards: Mutex<Option<Fault>>,
+    delay: Mutex<Duration>,
     secrets: Mutex<Option<Secrets>>,
     http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
 }
@@ -109,6 +111,7 @@ impl Proxy {
             seen: Mutex::default(),
             fault: Mutex::default(),
             afterwards: Mutex::default(),
+            delay: Mutex::default(),
             secrets: Mutex::default(),
             http,
         };
@@ -138,6 +141,11 @@ impl Proxy {
     /// From now on, also answers as Secrets Manager.
     pub fn hold_secrets(&self, secrets: impl Fn(&str, &str) -> (u16, Value) + Send + 'static) {
         *self.state.secrets.lock().expect("a lock") = Some(Box::new(secrets));
+    }
+
+    /// From now on, every answer takes this much longer.
+    pub fn slow_down(&self, delay: Duration) {
+        *self.state.delay.lock().expect("a lock") = delay;
     }
 
     pub fn heal(&self) {
@@ -174,6 +182,10 @@ async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body:
         let answer = secrets.as_ref().map(|secrets| secrets(&authorization, asked["SecretId"].as_str().unwrap_or("")));
         let (status, answer) = answer.unwrap_or((400, json!({"__type": "ResourceNotFoundException"})));
         return answer_instead(status, &answer);
+    }
+    let delay = *state.delay.lock().expect("a lock");
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
     }
     let fault = state.fault.lock().expect("a lock").as_mut().and_then(|fault| fault(&operation));
     if let Some((status, body)) = fault {

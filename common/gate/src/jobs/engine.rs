@@ -64,7 +64,7 @@ const RENEW_AGAIN: Duration = Duration::from_secs(5);
 /// Least time between two writes of the progress.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
 /// How many times a new account nonce is requested after another process took it.
-const ALLOCATION_RETRIES: u32 = 20;
+const ALLOCATION_RETRIES: usize = 20;
 
 /// Everything needed to take a job to its end.
 pub struct Engine {
@@ -203,15 +203,20 @@ impl Engine {
         }
         let authorization = signed_payment(job)?;
         let payment = JobPayment { authorization: &authorization, job: job.request_id };
-        for _ in 0..ALLOCATION_RETRIES {
-            let prepared = match self.settler.prepare(payment).await {
+        let mut lost = None;
+        for attempt in 0..ALLOCATION_RETRIES {
+            let prepared = match self.settler.prepare(payment, lost).await {
                 Ok(prepared) => prepared,
                 Err(settled) => return self.record(job, settled, patience).await,
             };
+            lost = prepared.intent.clone();
             if store::submitting(&self.db, job, prepared, self.clock.now()).await? {
                 let settled = self.settler.submit(payment, job.intent.as_ref()).await;
                 return self.record(job, settled, patience).await;
             }
+            // Jobs that lost the same race wait for different times, so that they do not lose the next one together.
+            let pause = job.request_id.bytes()[attempt % 16];
+            tokio::time::sleep(Duration::from_millis(u64::from(pause) / 4)).await;
         }
         self.record(job, Settled::NotSent("the fee wallet is contended".to_owned()), patience).await
     }

@@ -114,12 +114,12 @@ fn key(chain: &Chain, wallet: Address) -> Key {
     Key::new(format!("RELAYER#{}#{}", chain.chain_id, wallet.lower()), "NONCES")
 }
 
-/// The next account nonce: from the database, or from the chain if the wallet was used elsewhere.
-pub async fn next(db: &Db, chain: &Chain, wallet: Address) -> Result<Result<NextNonce, ChainError>, StoreError> {
+/// The next account nonce: from the database, or `on_chain` if the wallet was used elsewhere. The caller asks the chain
+/// before: between this read and [`take`] a slow question would let only a few payments a second take a nonce.
+pub async fn next(db: &Db, chain: &Chain, wallet: Address, on_chain: u64) -> Result<NextNonce, StoreError> {
     let stored: Option<AccountNonces> = db.get_latest(&db.tables.ledger, key(chain, wallet)).await?;
     let stored = stored.map(|nonces| nonces.next);
-    let on_chain = chain.transaction_count(wallet).await;
-    Ok(on_chain.map(|on_chain| NextNonce { stored, nonce: stored.unwrap_or_default().max(on_chain) }))
+    Ok(NextNonce { stored, nonce: stored.unwrap_or_default().max(on_chain) })
 }
 
 /// The write that takes the nonce. Refused if another process took it first.

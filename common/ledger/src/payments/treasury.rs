@@ -119,10 +119,7 @@ impl Treasury {
             let missing = format!("the treasury has {} wei, and up to {cost} may be needed", funds.wei);
             return Ok(Err(Obstacle::Wait(Waiting::TreasuryOutOfGas, missing)));
         }
-        let next = match nonces::next(&self.db, &self.chain, self.address()).await? {
-            Ok(next) => next,
-            Err(error) => return Ok(Err(unavailable(&error))),
-        };
+        let next = nonces::next(&self.db, &self.chain, self.address(), fees.sent).await?;
         let mut sending = Sending {
             chain_id: self.chain.chain_id,
             token: self.chain.token(),

@@ -100,18 +100,13 @@ pub struct Head {
     pub base_fee: u64,
 }
 
-/// Gas limit and prices for a new transaction of the relayer.
+/// Gas limit and prices for a new transaction, and the next account nonce of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fees {
     pub gas: u64,
     pub market: Market,
-}
-
-impl Fees {
-    /// What a transaction that needs this gas would cost now, in wei.
-    pub fn cost(self) -> u128 {
-        u128::from(self.gas) * (u128::from(self.market.base_fee) + u128::from(self.market.priority_fee))
-    }
+    /// The sender's mined transactions, as in [`Chain::transaction_count`].
+    pub sent: u64,
 }
 
 /// Current gas prices, in wei per gas.
@@ -121,6 +116,13 @@ pub struct Market {
     pub base_fee: u64,
     /// The node's suggestion (`eth_maxPriorityFeePerGas`).
     pub priority_fee: u64,
+}
+
+impl Market {
+    /// What a transaction that needs this gas would cost now, in wei.
+    pub fn cost_of(self, gas: u64) -> u128 {
+        u128::from(gas) * (u128::from(self.base_fee) + u128::from(self.priority_fee))
+    }
 }
 
 impl Chain {
@@ -176,10 +178,11 @@ impl Chain {
         let [called, gas, block, priority] =
             <[Result<Value, ChainError>; 4]>::try_from(answers).map_err(|_| short_batch())?;
         called?;
-        Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)? }.cost())
+        Ok(market(&block?, &priority?)?.cost_of(quantity(&gas?)?))
     }
 
-    /// Gas limit and prices for calling the token with this data. A call that would revert is an error.
+    /// Gas limit and prices for calling the token with this data, and the sender's account nonce. One round trip. A call
+    /// that would revert is an error.
     pub async fn fees_for(&self, data: &[u8], sender: Address) -> Result<Fees, ChainError> {
         let call = json!({"from": sender.lower(), "to": self.token.lower(), "data": hex0x(data)});
         let answers = self
@@ -187,10 +190,12 @@ impl Chain {
                 ("eth_estimateGas", json!([call])),
                 ("eth_getBlockByNumber", json!(["latest", false])),
                 ("eth_maxPriorityFeePerGas", json!([])),
+                ("eth_getTransactionCount", json!([sender.lower(), "latest"])),
             ])
             .await?;
-        let [gas, block, priority] = <[Result<Value, ChainError>; 3]>::try_from(answers).map_err(|_| short_batch())?;
-        Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)? })
+        let [gas, block, priority, sent] =
+            <[Result<Value, ChainError>; 4]>::try_from(answers).map_err(|_| short_batch())?;
+        Ok(Fees { gas: quantity(&gas?)?, market: market(&block?, &priority?)?, sent: quantity(&sent?)? })
     }
 
     /// Current gas prices.

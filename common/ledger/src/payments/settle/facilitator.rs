@@ -168,7 +168,11 @@ impl Settler for Facilitator {
         Box::pin(self.check(payment, quoted_at))
     }
 
-    fn prepare<'a>(&'a self, _payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
+    fn prepare<'a>(
+        &'a self,
+        _payment: JobPayment<'a>,
+        _lost: Option<Intent>,
+    ) -> BoxFuture<'a, Result<Prepared, Settled>> {
         Box::pin(async { Ok(Prepared { intent: None, allocation: None }) })
     }
 

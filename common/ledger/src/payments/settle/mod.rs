@@ -70,7 +70,8 @@ impl Intent {
 /// The intent and the write to store together before anything is broadcast.
 pub struct Prepared {
     pub intent: Option<Intent>,
-    /// Takes the fee wallet's account nonce. If this write is refused, another process took the nonce: prepare again.
+    /// Takes the fee wallet's account nonce. If this write is refused, another process took the nonce: prepare again, with
+    /// this intent.
     pub allocation: Option<Write>,
 }
 
@@ -122,8 +123,10 @@ pub trait Settler: Send + Sync {
     /// quote was given) does not pay for the quote.
     fn check<'a>(&'a self, payment: JobPayment<'a>, quoted_at: Option<Timestamp>) -> BoxFuture<'a, Verdict>;
 
-    /// Returns what [`Settler::submit`] will broadcast. Broadcasts nothing.
-    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>>;
+    /// Returns what [`Settler::submit`] will broadcast. Broadcasts nothing. `lost` is an intent whose account nonce another
+    /// process took: it gets the next one without another question to the chain.
+    fn prepare<'a>(&'a self, payment: JobPayment<'a>, lost: Option<Intent>)
+    -> BoxFuture<'a, Result<Prepared, Settled>>;
 
     /// Broadcasts, and waits some seconds for the outcome.
     fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled>;

@@ -48,26 +48,48 @@ impl Relayer {
         Relayer { chain, tags, evidence, db, clock, key, cap, next_nonce: Mutex::new(None) }
     }
 
-    /// The next account nonce: the hint, the database's, or the chain's if the wallet was used elsewhere.
-    async fn next_nonce(&self) -> Result<NextNonce, Settled> {
+    /// The next account nonce: the hint, the database's, or `on_chain` if the wallet was used elsewhere.
+    async fn next_nonce(&self, on_chain: u64) -> Result<NextNonce, StoreError> {
         // The hint is taken out here, and put back only when the allocation is stored. After a refused allocation there is
         // no hint.
         if let Some(known) = self.hint().take() {
             return Ok(known);
         }
-        let next = nonces::next(&self.db, &self.chain, self.key.address()).await;
-        next.map_err(|error| Settled::NotSent(error.to_string()))?.map_err(not_sent)
+        nonces::next(&self.db, &self.chain, self.key.address(), on_chain).await
     }
 
     fn hint(&self) -> std::sync::MutexGuard<'_, Option<NextNonce>> {
         self.next_nonce.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    async fn prepare(&self, payment: JobPayment<'_>) -> Result<Prepared, Settled> {
+    async fn prepare(&self, payment: JobPayment<'_>, lost: Option<Intent>) -> Result<Prepared, Settled> {
+        let (mut intent, on_chain) = match lost {
+            // The winner stored a nonce that is not below the chain's.
+            Some(intent) => (intent, 0),
+            None => {
+                let intent = self.intent(payment).await?;
+                let on_chain = intent.account_nonce;
+                (intent, on_chain)
+            }
+        };
+        let failed = |error: StoreError| Settled::NotSent(error.to_string());
+        // Between this read and the write of the allocation, nothing else is asked.
+        let next = self.next_nonce(on_chain).await.map_err(failed)?;
+        intent.account_nonce = next.nonce;
+        intent.hash = self.sign(payment, &intent).hash;
+        let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next).map_err(failed)?;
+        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+    }
+
+    /// What would be sent now, under the account nonce that the chain says, not hashed yet.
+    async fn intent(&self, payment: JobPayment<'_>) -> Result<Intent, Settled> {
         let call = self.tags.call(payment.authorization, payment.job);
         let fees = match self.chain.fees_for(&call, self.key.address()).await {
             Ok(fees) if fees.gas > MAX_GAS => return Err(Settled::No(Reason::Reverted)),
-            Ok(fees) if fees.cost() > self.cap.share_of(&payment.authorization.value) * SHARES_WHEN_SENT => {
+            Ok(fees)
+                if fees.market.cost_of(fees.gas)
+                    > self.cap.share_of(&payment.authorization.value) * SHARES_WHEN_SENT =>
+            {
                 return Err(Settled::No(Reason::GasTooHigh));
             }
             Ok(fees) => fees,
@@ -79,20 +101,15 @@ impl Relayer {
             self.cap.is_too_low(&"a payment is not sent");
             return Err(Settled::NotSent(format!("gas fees are above TRANSACTION_FEE_CAP_GWEI: {:?}", fees.market)));
         };
-        let next = self.next_nonce().await?;
-        let mut intent = Intent {
+        Ok(Intent {
             relayer: self.key.address(),
-            account_nonce: next.nonce,
+            account_nonce: fees.sent,
             gas_limit,
             max_fee: bid.max_fee,
             priority_fee: bid.priority_fee,
             hash: [0; 32],
             replaced: Replaced::default(),
-        };
-        intent.hash = self.sign(payment, &intent).hash;
-        let allocation = nonces::take(&self.db, &self.chain, self.key.address(), next);
-        let allocation = allocation.map_err(|error| Settled::NotSent(error.to_string()))?;
-        Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
+        })
     }
 
     /// The same intent with a higher bid.
@@ -275,8 +292,12 @@ impl Settler for Relayer {
         })
     }
 
-    fn prepare<'a>(&'a self, payment: JobPayment<'a>) -> BoxFuture<'a, Result<Prepared, Settled>> {
-        Box::pin(self.prepare(payment))
+    fn prepare<'a>(
+        &'a self,
+        payment: JobPayment<'a>,
+        lost: Option<Intent>,
+    ) -> BoxFuture<'a, Result<Prepared, Settled>> {
+        Box::pin(self.prepare(payment, lost))
     }
 
     fn submit<'a>(&'a self, payment: JobPayment<'a>, intent: Option<&'a Intent>) -> BoxFuture<'a, Settled> {
