@@ -49,8 +49,9 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
     let now = clock.now();
     let asks = known.is_availability_due(now);
     let lists = Lists { db, known, now };
-    let swept = sweep_all(&lists, queues, asks, clock).await;
-    let look = async { Ok(finality::look(db, chain, now, LOOK).await) };
+    // On the heap: unoptimised, the two together overflow the stack of a test.
+    let swept = Box::pin(sweep_all(&lists, queues, asks, clock)).await;
+    let look = Box::pin(async { Ok(finality::look(db, chain, now, LOOK).await) });
     let looked = lists.sweep(List::Settled, look).await.unwrap_or_else(|error| {
         log::failure("settled payments could not be checked again", &error);
         Looked::default()

@@ -226,7 +226,7 @@ impl Look<'_> {
             let rows = self.db.query::<Row>(rows).await?;
             let is_last = rows.len() < ROWS;
             for row in rows {
-                let checked = timeout_at(deadline, self.row(&row, pass, looked)).await;
+                let checked = timeout_at(deadline, Box::pin(self.row(&row, pass, looked))).await;
                 let is_done = checked.unwrap_or_else(|_| Err(StoreError::new("the time for this look is over")));
                 if !matches!(is_done, Ok(true)) {
                     let behind = until.secs().saturating_sub(row.written().secs());
