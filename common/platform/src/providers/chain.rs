@@ -170,7 +170,8 @@ impl Chain {
         let answers = self
             .batch(&[
                 ("eth_call", json!([call, "latest"])),
-                ("eth_estimateGas", json!([call])),
+                // On the same state: pending, a transfer of the same payment on its way to another deployment reverts it.
+                ("eth_estimateGas", json!([call, "latest"])),
                 ("eth_getBlockByNumber", json!(["latest", false])),
                 ("eth_maxPriorityFeePerGas", json!([])),
             ])
