@@ -14,6 +14,7 @@
 //! | disputed after the window | owes it | keeps it: the operator bears the loss |
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -110,14 +111,14 @@ async fn matured(
 ) -> Result<(Balance, Vec<Write>), StoreError> {
     let mut debts: BTreeMap<AgentId, Usdc> = BTreeMap::new();
     for row in rows {
-        if !debts.contains_key(&row.buyer) {
+        if let Entry::Vacant(unread) = debts.entry(row.buyer) {
             let account = account::load(db, row.buyer).await?;
             // The buyer's own credits pay first.
             let account = match account.debt {
                 Usdc::ZERO => account,
                 _ => debt::collect(db, row.buyer, account, now).await?,
             };
-            debts.insert(row.buyer, account.debt);
+            unread.insert(account.debt);
         }
     }
     let mut books = Books::open(balance);

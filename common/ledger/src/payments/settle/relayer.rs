@@ -146,7 +146,8 @@ impl Relayer {
             })
         };
         // Without an answer the money may have come: the caller must not read that nothing was charged.
-        why.await.unwrap_or_else(|_: ChainError| Settled::Pending { transaction: None })
+        let settled: Result<Settled, ChainError> = why.await;
+        settled.unwrap_or(Settled::Pending { transaction: None })
     }
 
     /// Why a transfer reverts although its nonce is unused.
