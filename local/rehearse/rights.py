@@ -34,6 +34,8 @@ WORDS = {
     "SET", "ADD", "REMOVE", "DELETE", "AND", "OR", "NOT", "IN", "BETWEEN", "ATTRIBUTE_EXISTS", "ATTRIBUTE_NOT_EXISTS",
     "ATTRIBUTE_TYPE", "BEGINS_WITH", "CONTAINS", "SIZE", "IF_NOT_EXISTS", "LIST_APPEND",
 }
+# IAM knows no action of this name: the right to send one message is the right to send ten in one request.
+ACTIONS = {"sqs:SendMessageBatch": "sqs:SendMessage"}
 TOKEN = re.compile(r"(?<![\w:.#])(#?[A-Za-z_]\w*)")
 
 
@@ -311,6 +313,7 @@ def enforcement(original):
     """What is asked of the evaluator for each request, and what it says."""
 
     def enforce(access_key_id, iam_action, service, region, resource_arn="*", service_context=None):
+        iam_action = ACTIONS.get(iam_action, iam_action)
         context = dict(service_context or {})
         private = context.pop(PRIVATE, {})
         asked = None

@@ -349,7 +349,9 @@ def rehearse(options, clock):
     deployment.upload()
     parameters = {
         "Stage": "dev", "Architecture": ARCHITECTURE, "PayTo": chain["treasury"]["address"],
-        "ChainRpcUrl": chain["chain"]["rpc_url"], "RateLimitScale": "10", "PublicHost": "distribution",
+        "ChainRpcUrl": chain["chain"]["rpc_url"], "RateLimitScale": "10",
+        # The local chain asks for a thousand times the gas price of an L2.
+        "EtherUsdc": "1", "PublicHost": "distribution",
         "PublicBaseUrl": PUBLIC_ORIGIN, "AlarmEmail": "operator@rehearsal.example", "MailFrom": "agora@rehearsal.example",
         "PeopleProviders": "hunter", "ProviderUrls": json.dumps({"hunter": vendors.url, "sec": vendors.url}),
         **make_secrets(client, relay),

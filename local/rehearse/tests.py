@@ -123,6 +123,13 @@ class Keys(unittest.TestCase):
         self.assertEqual(judged([allowing("RATE#*"), allowing("AGENT#*")]), ([False, False], 0, 1), "two statements")
         self.assertEqual(judged([allowing("RATE#*")]), ([False, True], 1, 1), "one is missing")
 
+    def test_a_batch_of_messages_needs_the_right_to_send_one(self):
+        rights.BOOK = rights.Book()
+        asked = []
+        rights.enforcement(lambda _key, action, *_arguments, **_more: asked.append(action))(
+            "key", "sqs:SendMessageBatch", "sqs", REGION)
+        self.assertEqual(asked, ["sqs:SendMessage"])
+
     def test_what_is_used_is_the_roles_own_statement(self):
         rights.BOOK = rights.Book()
         own = EvalResult("Allow", matched_sid="Own")
