@@ -460,6 +460,12 @@ fn a_text_is_bought_once_and_reread_by_its_buyer() {
                 assert_eq!(answer.json()["purchase"]["price"], 0);
             }
         }
+        let malformed = payer.client.post(&path, &[("payment-signature", "not base64")], &json!({})).await;
+        assert_eq!(
+            malformed.error(),
+            (400, "invalid_request".to_owned()),
+            "a malformed payment, also where nothing is paid"
+        );
         let nobody = payer.client.post("/v1/soul/nobody-here/purchase", &[], &json!({})).await;
         assert_eq!(nobody.error(), (404, "not_found".to_owned()));
     });

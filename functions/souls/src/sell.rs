@@ -10,6 +10,7 @@ use base::money::Usdc;
 use gate::{Call, parse_body};
 use http::{HeaderMap, StatusCode};
 use ledger::earning;
+use ledger::payments::wire;
 use market::offer::Execution;
 use market::{Market, offer, party, respond, soul};
 use platform::auth::Scope;
@@ -58,6 +59,7 @@ fn check_form(sent: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     for fields in [PURCHASE.input, RECEIPT_FIELDS] {
         input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
     }
+    wire::payment(sent).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
     headers::agent_name(sent)?;
     headers::max_cost(sent)?;
     headers::quote_id(sent)?;
