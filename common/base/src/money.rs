@@ -50,6 +50,11 @@ impl Usdc {
         self.0
     }
 
+    /// By reference, as serde's `skip_serializing_if` asks.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     pub const fn checked_add(self, other: Usdc) -> Option<Usdc> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Usdc(sum)),

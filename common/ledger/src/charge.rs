@@ -27,7 +27,7 @@ pub struct Charge {
     #[serde(default)]
     pub credits: Usdc,
     /// The part of these credits that was bought by card, in micro-USDC.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "Usdc::is_zero")]
     pub card: Usdc,
     /// The part that counts against the daily caps, in micro-USDC: for a wallet's call the signed part, for a token's
     /// call the credits.
@@ -37,10 +37,6 @@ pub struct Charge {
     pub day: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
-}
-
-fn is_zero(amount: &Usdc) -> bool {
-    *amount == Usdc::ZERO
 }
 
 /// The purchase that a charge pays for.

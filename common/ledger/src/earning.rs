@@ -25,12 +25,8 @@ pub struct Sold {
     pub split: Split,
     /// The most that is kept of the price if the work fails, in micro-USDC: the cost of its tools and the model. The buyer
     /// was told this limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "Usdc::is_zero")]
     pub kept_up_to: Usdc,
-}
-
-fn is_zero(amount: &Usdc) -> bool {
-    *amount == Usdc::ZERO
 }
 
 /// How a sale ended.
@@ -54,7 +50,7 @@ pub struct Earning {
     #[serde(default)]
     pub tools_cost: Usdc,
     /// The part of the price that was paid with credits bought by card, in micro-USDC.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "Usdc::is_zero")]
     pub card: Usdc,
     pub ended: SaleEnd,
     /// When it was bought, and when it ended.

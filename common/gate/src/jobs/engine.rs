@@ -192,8 +192,7 @@ impl Engine {
 
     /// The longest time that the job's tool may take.
     fn needed(&self, job: &Job) -> Duration {
-        let runner = self.runners.iter().find(|runner| runner.spec.name == job.tool);
-        runner.map_or(Duration::ZERO, |runner| runner.spec.deadline)
+        self.runner(job).map_or(Duration::ZERO, |runner| runner.spec.deadline)
     }
 
     async fn settle(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {
@@ -342,9 +341,8 @@ impl Engine {
 
     /// Takes one of the buyer's slots for a tool's work.
     async fn take_slot(&self, job: &Job) -> Result<Option<Slots>, StoreError> {
-        let most = self.runner(job).map_or(Duration::ZERO, |runner| runner.spec.deadline);
         let pools = [slots::of_buyer(job.agent)];
-        slots::take(&self.db, &pools, job.request_id.to_string(), most, self.clock.now()).await
+        slots::take(&self.db, &pools, job.request_id.to_string(), self.needed(job), self.clock.now()).await
     }
 
     fn runner(&self, job: &Job) -> Option<&'static Runner> {
