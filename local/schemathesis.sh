@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the running service against its own description with Schemathesis, twice: as a stranger, and as somebody with an
+# Checks the running service against its own description with Schemathesis: as a stranger, and as somebody with an
 # access token, a soul's key and a wallet. Starts a stack of its own, in a folder of its own, on a free port. With the token it
 # really buys: half a dollar of the local chain's test money at most, and 0.05 a day unless a generated budget says otherwise.
 # Non-zero if there is any finding. EXAMPLES=n for more or fewer cases an operation (default 6).

@@ -272,9 +272,8 @@ impl Gate {
         self.answer(order, sale.payment.map(|(payment, _)| payment), &job, false).await
     }
 
-    /// The account's condition failed: its rules changed, or its credits (all, or those bought by card) were spent, since
-    /// it was read. Returns the account
-    /// to claim with, or the refusal.
+    /// The account's condition failed: its rules changed, or its credits (all, or those bought by card) were spent, since it
+    /// was read. Returns the account to claim with, or the refusal.
     async fn again(&self, sale: &Sale<'_>, before: &Account) -> Result<Account, ApiError> {
         let db = &self.app.db;
         let now = self.account(sale.agent).await?;

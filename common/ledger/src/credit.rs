@@ -62,7 +62,7 @@ pub struct Entry {
     pub kind: EntryKind,
     pub credits: i64,
     pub reserved: i64,
-    /// Of the part that was bought by card.
+    /// The change of the part that was bought by card.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub card: i64,
     #[serde(default, skip_serializing_if = "is_nothing")]

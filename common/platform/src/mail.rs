@@ -27,7 +27,7 @@ pub const MAX_OF_SOURCE_A_DAY: u32 = 500;
 pub const MAX_IN_ALL_A_DAY: u32 = 10_000;
 /// The part of these that is kept for agents with money behind them, so that strangers cannot silence everybody's mails.
 pub const RESERVED_A_DAY: u32 = 2_000;
-/// Most mails of one agent in a day that come out of the reserved part.
+/// Maximum number of mails of one agent in a day from the reserved part.
 pub const MAX_RESERVED_OF_AGENT_A_DAY: u32 = 20;
 
 /// Sends mails.

@@ -191,7 +191,8 @@ fn refused(refusal: Refusal) -> ApiError {
         Refusal::Short { available, maturing } => (
             "balance_short",
             format!(
-                "{available} USDC can be paid out; {maturing} USDC more were paid by card and have not matured                  (GET /v1/soul/me/balance shows when)"
+                "{available} USDC can be paid out; {maturing} USDC more were paid by card and have not matured \
+                 (GET /v1/soul/me/balance shows when)"
             ),
         ),
         Refusal::InFlight(id) => ("in_flight", format!("{id} is not finished; wait until it has ended")),

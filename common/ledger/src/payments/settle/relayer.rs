@@ -81,7 +81,7 @@ impl Relayer {
         Ok(Prepared { intent: Some(intent), allocation: Some(allocation) })
     }
 
-    /// What would be sent now, under the account nonce that the chain says, not hashed yet.
+    /// The intent at current fees, with the chain's account nonce and without its hash.
     async fn intent(&self, payment: JobPayment<'_>) -> Result<Intent, Settled> {
         let call = self.tags.call(payment.authorization, payment.job);
         let fees = match self.chain.fees_for(&call, self.key.address()).await {
