@@ -131,6 +131,7 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
     let task = Task {
         tool: runner.spec,
         input,
+        locked: Default::default(),
         request_id: RequestId::random(),
         agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,

@@ -218,7 +218,7 @@ impl SharedResources {
         let app = &indexer.app;
         let indexer = Indexer {
             writer: Writer::new(app.db.clone(), app.blobs.clone(), app.clock.clone(), Limits::default()),
-            toolbox: indexer.toolbox()?,
+            toolbox: Arc::new(indexer.toolbox()?),
             queue: indexer.queue("INDEX_QUEUE_URL")?,
         };
         let scheduler = open("scheduler").await?;
@@ -332,10 +332,10 @@ impl<'a> Function<'a> {
         Ok(Notices::new(&self.config)?.or_folder(self.ground.outbox.clone()))
     }
 
-    fn toolbox(&self) -> Result<Arc<Toolbox>, Error> {
+    fn toolbox(&self) -> Result<Toolbox, Error> {
         let index_queue = self.queue("INDEX_QUEUE_URL").ok();
         let toolbox = self.app.toolbox(&self.connections, self.ground.policy.clone())?;
-        Ok(Arc::new(Toolbox { index_queue, ..toolbox }))
+        Ok(Toolbox { index_queue, ..toolbox })
     }
 
     async fn engine(&self, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {
@@ -351,7 +351,7 @@ impl<'a> Function<'a> {
             settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
             runners: self.ground.runners.unwrap_or(runners),
-            toolbox: self.toolbox()?,
+            toolbox: Arc::new(Toolbox { mail_secret: keys.mail, ..self.toolbox()? }),
             sellers: None,
         };
         Ok((engine, keys))

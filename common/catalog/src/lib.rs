@@ -34,7 +34,7 @@ sell! {
 }
 
 /// Every tool.
-pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog { tools: specs(), providers });
+pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog { tools: specs(), quoters: Vec::new(), providers });
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {

@@ -262,7 +262,7 @@ pub async fn engine(
         None => Arc::new(NoQueue("SOUL_QUEUE_URL is not set")),
     };
     let queues = Queues { tools: job_queue(config, connections)?, souls };
-    let toolbox = app.toolbox(connections, FetchPolicy::default())?;
+    let toolbox = Toolbox { mail_secret: keys.mail, ..app.toolbox(connections, FetchPolicy::default())? };
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

@@ -19,7 +19,7 @@ use ledger::payments::wire::{MAX_TIMEOUT_SECS, PAYMENT_IDENTIFIER};
 use platform::config::Config;
 use platform::http::error::{PaymentContext, merge};
 use platform::http::private_text;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tools::bazaar;
 use tools::spec::ToolSpec;
 
@@ -43,6 +43,8 @@ pub struct Offer<'a> {
     pub forms: &'a Forms,
     pub tool: &'static ToolSpec,
     pub listing: Option<&'a Listing>,
+    /// What the tool's quoter found, for the `context`.
+    pub asked: Option<&'a Map<String, Value>>,
     /// Full URL of the request.
     pub resource: &'a str,
     pub quote: Quote,
@@ -123,6 +125,9 @@ impl Offer<'_> {
         });
         if let Some(listing) = self.listing {
             merge(&mut context, Value::Object(listing.context.clone()));
+        }
+        if let Some(asked) = self.asked {
+            merge(&mut context, Value::Object(asked.clone()));
         }
         if self.quote.credits > Usdc::ZERO {
             context["credits_applied"] = json!(self.quote.credits.to_string());
@@ -478,6 +483,7 @@ mod tests {
                 forms: &forms,
                 tool,
                 listing: Some(&listing),
+                asked: None,
                 resource: "https://api.example.com/v1/soul/counter/services/statistics/execute",
                 quote,
                 quote_id: "quote_AbC-_9",
@@ -523,6 +529,7 @@ mod tests {
                         forms: &forms,
                         tool,
                         listing: listing.as_ref(),
+                        asked: None,
                         resource,
                         quote,
                         quote_id: "quote_AbC-_9",

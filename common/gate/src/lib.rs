@@ -29,6 +29,7 @@
 pub mod answer;
 pub mod app;
 pub mod approvals;
+mod asked;
 pub mod challenge;
 pub mod checkout_binding;
 mod claim_writes;
@@ -85,6 +86,7 @@ use challenge::Offer;
 use checkout_binding::CheckoutBinding;
 use claiming::Sale;
 use order::Order;
+pub use asked::GivenQuote;
 pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
 
@@ -136,6 +138,7 @@ impl Gate {
             return self.probe(&call).await;
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?.in_checkout(binding);
+        let order = Box::pin(self.priced(order, payment.as_ref())).await?;
         self.check_quoted(&order, payment.as_ref())?;
         if is_dry_run {
             self.check_open(&order).await?;
@@ -158,6 +161,8 @@ impl Gate {
                 Ok(answer)
             }
             None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
+                // The caller has not seen this price yet.
+                Some(_) if order.asked.as_ref().is_some_and(|asked| asked.is_new) => self.quote(&order).await,
                 Some(caller) => self.spend(&order, caller).await,
                 None => {
                     self.check_open(&order).await?;
@@ -204,7 +209,9 @@ impl Gate {
         let token = quote.to_token(&self.quote_key);
         let (config, forms, resource) = (&self.app.config, &self.app.forms, call.resource);
         let (tool, listing) = (call.tool, call.listing);
-        Ok(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance: None }.unpaid())
+        let asked = None;
+        let credits_balance = None;
+        Ok(Offer { config, forms, tool, listing, asked, resource, quote, quote_id: &token, credits_balance }.unpaid())
     }
 
     /// If the listing's terms come from a quote, checks that the named quote is authentic and made for this purchase.
@@ -213,7 +220,7 @@ impl Gate {
         if !order.is_quoted() {
             return Ok(());
         }
-        let token = quote_token(order, payment);
+        let token = quote_token(order, payment).or(order.asked.as_ref().map(|asked| asked.token.as_str()));
         let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key)).ok_or(ApiError::InvalidQuote)?;
         let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
         let agents = [payer, order.agent(), order.caller.as_ref().map(|caller| caller.agent)];
@@ -234,6 +241,8 @@ impl Gate {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
             None => None,
         };
+        // A quote from the free route holds no credits yet.
+        let open = open.filter(|quote| order.asked.is_none() || quote.credits > Usdc::ZERO);
         let quote = match open {
             Some(quote) => {
                 order.check_cap(quote.amount)?;
@@ -280,8 +289,15 @@ impl Gate {
             return Ok(quote);
         }
         let now = self.app.clock.now();
-        let held = hold::place(&self.app.db, agent, &quote.uid, credits, quote.expires, now).await?;
-        Ok(if held { quote.with_credits(credits) } else { quote })
+        if hold::place(&self.app.db, agent, &quote.uid, credits, quote.expires, now).await? {
+            return Ok(quote.with_credits(credits));
+        }
+        // A repeated request for the same asked price finds its earlier hold.
+        let held = match order.asked {
+            Some(_) => hold::load(&self.app.db, agent, &quote.uid).await?,
+            None => None,
+        };
+        Ok(held.map_or(quote, |held| quote.with_credits(held.credits)))
     }
 
     /// A quote at the order's price. If the order's terms come from a quote, returns that quote (named by `token`) while it
@@ -293,6 +309,7 @@ impl Gate {
         token: Option<&str>,
     ) -> Result<Quote, ApiError> {
         if order.is_quoted() {
+            let token = token.or(order.asked.as_ref().map(|asked| asked.token.as_str()));
             let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key));
             let open = quote.filter(|quote| self.app.clock.now() < quote.expires);
             return open.filter(|quote| quote.is_for(order.purchase(), agent)).ok_or(ApiError::InvalidQuote);
@@ -314,7 +331,8 @@ impl Gate {
         let (config, forms) = (&self.app.config, &self.app.forms);
         let token = quote.to_token(&self.quote_key);
         let (tool, listing, resource) = (order.tool, order.listing, order.resource);
-        show(Offer { config, forms, tool, listing, resource, quote, quote_id: &token, credits_balance })
+        let asked = order.asked.as_ref().map(|asked| &asked.context);
+        show(Offer { config, forms, tool, listing, asked, resource, quote, quote_id: &token, credits_balance })
     }
 
     /// 402 for a refused payment, with a fresh offer.

@@ -18,6 +18,7 @@ use platform::net::FetchPolicy;
 use serde_json::{Map, Value};
 use tools::spec::{RECEIPT_FIELDS, ToolSpec};
 
+use super::asked::Asked;
 use super::checkout_binding::CheckoutBinding;
 use crate::jobs::job::Lane;
 
@@ -112,8 +113,12 @@ pub struct Order<'a> {
     pub price: Usdc,
     pub metadata: Option<String>,
     pub goal_id: Option<String>,
+    /// The quote behind an asked price.
+    pub asked: Option<Asked>,
     /// SHA-256 of the canonical body. For a listing, soul and service are part of it.
     pub body: [u8; 32],
+    /// SHA-256 of what a quote is bound to, if that is not the whole body.
+    pub quoted: Option<[u8; 32]>,
     pub trace: Option<String>,
     /// The checkout session that this call completes.
     pub binding: Option<&'a CheckoutBinding>,
@@ -143,6 +148,11 @@ impl<'a> Order<'a> {
         let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
         let said = CallHeaders::read(call.headers)?;
         let canonical = canonical_json(&Value::Object(body));
+        let quoted = (!call.tool.quoted_fields.is_empty()).then(|| {
+            let of_quote = |(name, _): &(&String, &Value)| call.tool.quoted_fields.contains(&name.as_str());
+            let fields = input.iter().filter(of_quote).map(|(name, value)| (name.clone(), value.clone()));
+            sha256(canonical_json(&Value::Object(fields.collect())).as_bytes())
+        });
         Ok(Order {
             tool: call.tool,
             listing: call.listing,
@@ -157,6 +167,8 @@ impl<'a> Order<'a> {
             input,
             metadata,
             goal_id,
+            asked: None,
+            quoted,
             body: match call.listing {
                 None => sha256(canonical.as_bytes()),
                 // The same body sent to another seller is another purchase.
@@ -175,12 +187,17 @@ impl<'a> Order<'a> {
     pub fn in_checkout(self, binding: Option<&'a CheckoutBinding>) -> Order<'a> {
         match binding {
             None => self,
-            Some(binding) => Order { body: binding.bind(&self.body), binding: Some(binding), ..self },
+            Some(binding) => Order {
+                body: binding.bind(&self.body),
+                quoted: self.quoted.map(|quoted| binding.bind(&quoted)),
+                binding: Some(binding),
+                ..self
+            },
         }
     }
 
     pub fn purchase(&self) -> Purchase<'_> {
-        Purchase { tool: self.tool.name, body: &self.body }
+        Purchase { tool: self.tool.name, body: self.quoted.as_ref().unwrap_or(&self.body) }
     }
 
     /// The digest of tool and body that a payment or an idempotency key is claimed for.
@@ -206,7 +223,7 @@ impl<'a> Order<'a> {
 
     /// Whether the terms come from a quote that the call names.
     pub fn is_quoted(&self) -> bool {
-        self.listing.is_some_and(|listing| listing.quoted)
+        self.listing.is_some_and(|listing| listing.quoted) || self.asked.is_some()
     }
 
     /// Refuses a listing that is closed.

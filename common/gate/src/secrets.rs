@@ -28,6 +28,8 @@ pub struct ServiceKeys {
     pub settlements: Tags,
     /// Derives the secrets of webhook endpoints.
     pub webhooks: SigningKey,
+    /// Derives the keys that sign mails, and authenticates links in them.
+    pub mail: Word,
 }
 
 impl ServiceKeys {
@@ -38,6 +40,7 @@ impl ServiceKeys {
             cursors: CursorKey::new(&derived(secret, "cursors")),
             settlements: Tags::new(&derived(secret, "settlements")),
             webhooks: SigningKey::new(&derived(secret, "webhooks")),
+            mail: derived(secret, "mail"),
             receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
         })
     }

@@ -60,6 +60,11 @@ pub async fn place(
     }
 }
 
+/// The hold of a quote, if there is one.
+pub async fn load(db: &Db, agent: AgentId, id: &HoldId) -> Result<Option<Hold>, StoreError> {
+    db.get_latest(&db.tables.ledger, Key::new(agent_partition(agent), sort(id))).await
+}
+
 /// The write that captures a hold for its call. Refused if it was released.
 pub fn capture(db: &Db, agent: AgentId, id: &HoldId, credits: Usdc) -> Result<Write, StoreError> {
     Write::delete(&db.tables.ledger, Key::new(agent_partition(agent), sort(id)))

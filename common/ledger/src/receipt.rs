@@ -54,7 +54,8 @@ pub struct Receipt {
     /// ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_fee: Option<Usdc>,
-    /// The part kept when failed work was refunded in part, in micro-USDC: what the work had already used up.
+    /// The part kept when the price was refunded in part, in micro-USDC: what failed work had already used up, or what
+    /// completed work used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
     /// The owner's rules under which the charge was made.
@@ -114,9 +115,12 @@ pub struct Seal {
 }
 
 impl Receipt {
-    /// The amount refunded as credits: for failed work whose money arrived, everything that was not kept.
+    /// The amount refunded as credits: everything that was not kept of failed work, or of work that used less than its
+    /// price, once the money has arrived.
     pub fn credited(&self) -> Option<Usdc> {
-        let is_owed = self.status == ReceiptStatus::Settled && self.execution_status == ExecutionStatus::Failed;
+        let in_part = self.execution_status == ExecutionStatus::Completed && self.kept.is_some();
+        let is_owed = self.status == ReceiptStatus::Settled
+            && (self.execution_status == ExecutionStatus::Failed || in_part);
         is_owed.then(|| self.amount.checked_sub(self.kept.unwrap_or_default()).unwrap_or_default())
     }
 

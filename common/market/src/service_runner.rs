@@ -251,7 +251,7 @@ impl SoulServiceRunner {
         };
         let (now, promised) = (self.clock.now(), Duration::from_secs(terms.deadline_seconds.into()));
         let Some(executor) = executor else {
-            return Ok(Worked::HandedOver { until: now.plus(promised) });
+            return Ok(Worked::HandedOver { until: now.plus(promised), again_after: None });
         };
         let Some(slots) = slots::take(&self.db, &sold.soul, job.agent, job.request_id, now).await.map_err(fault)?
         else {

@@ -25,6 +25,7 @@ pub mod bazaar;
 mod needs;
 pub mod pages;
 pub mod picture;
+pub mod quoting;
 pub mod snapshot;
 pub mod soul;
 pub mod spec;
@@ -33,6 +34,7 @@ pub mod testing;
 pub mod top_up;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, RequestId};
@@ -64,6 +66,8 @@ pub struct Task {
     pub tool: &'static ToolSpec,
     /// Validated against the tool's fields; unknown members are removed.
     pub input: Map<String, Value>,
+    /// What the quote fixed for the work ([`quoting::AskedPrice::locked`]); empty without an asked price.
+    pub locked: Map<String, Value>,
     /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
     /// The agent that called the tool, directly or through its own job.
@@ -123,6 +127,8 @@ pub struct Toolbox {
     pub dns: Dns,
     /// Runs the scripts of pages, if configured.
     pub browser: Option<Browser>,
+    /// Derives the keys that sign agents' mails, and authenticates links in them. Zero in functions that send none.
+    pub mail_secret: [u8; 32],
     /// The language model, if configured.
     pub model: Option<Model>,
     /// The search index of this service.
@@ -151,6 +157,7 @@ impl Toolbox {
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),
+            mail_secret: [0; 32],
             index: Arc::default(),
             index_queue: None,
             clock,
@@ -161,6 +168,16 @@ impl Toolbox {
     }
 }
 
+/// A pause in a tool's work, during which its job occupies no worker. What the tool has done so far is in rows of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The job runs again at this time at the latest, then at intervals. The tool itself decides when to give up.
+    pub until: Timestamp,
+    /// The job runs again after this time. Without it, it waits for a person or an outside event, and also runs at growing
+    /// intervals, because an event may get lost.
+    pub again_after: Option<Duration>,
+}
+
 /// The result of a tool, and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
@@ -168,18 +185,29 @@ pub struct Output {
     pub source: Source,
     /// Credits bought, in micro-USDC; only for tools that sell credits.
     pub credited: Option<Usdc>,
-    /// Set if there is no result yet, because the tool waits for a person or an outside event. The job runs again when an
-    /// event arrives, at intervals, and at this time at the latest.
-    pub waits_until: Option<Timestamp>,
+    /// What the work used of the price, in micro-USDC; `None`: all of it. The rest is credited when the job ends.
+    pub used: Option<Usdc>,
+    /// Set if there is no result yet: the job runs again later.
+    pub waits: Option<Wait>,
 }
 
 impl Output {
     pub fn new(result: Value, source: Source) -> Output {
-        Output { result, source, credited: None, waits_until: None }
+        Output { result, source, credited: None, used: None, waits: None }
+    }
+
+    /// Charges `used` micro-USDC of the price, at most all of it. The rest is credited when the job ends.
+    pub fn charging(self, used: Usdc) -> Output {
+        Output { used: Some(used), ..self }
     }
 
     /// No result yet. The code that receives the outside event must queue the job again.
     pub fn waiting(until: Timestamp, source: Source) -> Output {
-        Output { waits_until: Some(until), ..Output::new(Value::Null, source) }
+        Output { waits: Some(Wait { until, again_after: None }), ..Output::new(Value::Null, source) }
+    }
+
+    /// No result yet: there is more work than fits in one run. The job runs again after `pause`.
+    pub fn again(pause: Duration, until: Timestamp, source: Source) -> Output {
+        Output { waits: Some(Wait { until, again_after: Some(pause) }), ..Output::new(Value::Null, source) }
     }
 }

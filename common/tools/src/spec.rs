@@ -9,10 +9,13 @@ use base::ids::RequestId;
 use base::input::{Field, FieldError, Format, Kind, Range};
 use base::money::Usdc;
 use platform::config::{Capability, ProvidersConfig};
+use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
 use platform::store::StoreError;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::quoting::Quoter;
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
@@ -28,11 +31,13 @@ pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 pub struct Catalog {
     /// In the order in which agents see them.
     pub tools: Vec<&'static ToolSpec>,
+    /// The quoters of the tools with asked prices.
+    pub quoters: Vec<&'static Quoter>,
     /// The provider names that may be configured for a capability.
     pub providers: fn(Capability) -> Vec<&'static str>,
 }
 
-pub static NOTHING: Catalog = Catalog { tools: Vec::new(), providers: |_| Vec::new() };
+pub static NOTHING: Catalog = Catalog { tools: Vec::new(), quoters: Vec::new(), providers: |_| Vec::new() };
 
 impl Deref for Catalog {
     type Target = [&'static ToolSpec];
@@ -101,6 +106,15 @@ pub struct ToolSpec {
     /// Its job waits for a person. A seller's program (a soul's service) may not call it, because the program's own
     /// deadline would pass first.
     pub waits_for_person: bool,
+    /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
+    /// quote id. `None`: the tool's own path gives the quote, as for any tool.
+    pub quote_path: Option<&'static str>,
+    /// How long its quotes are valid; `None`: as long as the service's other quotes.
+    pub quote_ttl: Option<Duration>,
+    /// The members of the input that a quote is bound to; empty: the whole body.
+    pub quoted_fields: &'static [&'static str],
+    /// Checks the input of a paid call against what its quote locked.
+    pub check_quoted: fn(&Map<String, Value>, &Map<String, Value>) -> Result<(), ApiError>,
     /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
     pub category: &'static str,
     /// Time limit of the work; after it the call fails and is refunded.
@@ -163,12 +177,16 @@ pub enum Price {
     Fixed(Usdc),
     /// A price computed from the validated input, and the price shown when no input is known.
     Of { input: fn(&serde_json::Map<String, Value>) -> Usdc, usual: Usdc },
+    /// A price that the tool's quoter computes ([`crate::quoting`]): the price shown when no input is known, and the highest
+    /// possible one.
+    Asked { usual: Usdc, most: Usdc },
 }
 
 impl Price {
+    /// The price of a call with this input. Of an asked price, the usual one: a call is charged what its quote says.
     pub fn of(&self, input: &serde_json::Map<String, Value>) -> Usdc {
         match self {
-            Price::Fixed(price) => *price,
+            Price::Fixed(price) | Price::Asked { usual: price, .. } => *price,
             Price::Of { input: price, .. } => price(input),
         }
     }
@@ -176,7 +194,7 @@ impl Price {
     /// The price when no input is known, for lists and price probes.
     pub fn usual(&self) -> Usdc {
         match self {
-            Price::Fixed(price) | Price::Of { usual: price, .. } => *price,
+            Price::Fixed(price) | Price::Of { usual: price, .. } | Price::Asked { usual: price, .. } => *price,
         }
     }
 }
@@ -204,6 +222,10 @@ impl ToolSpec {
         expensive: false,
         durable: false,
         waits_for_person: false,
+        quote_path: None,
+        quote_ttl: None,
+        quoted_fields: &[],
+        check_quoted: |_, _| Ok(()),
         category: "data",
         deadline: Duration::from_secs(60),
         retention: RETENTION,

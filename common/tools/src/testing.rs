@@ -37,6 +37,7 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
     let Value::Object(input) = input else { panic!("an input is an object") };
     let task = Task {
         tool: runner.spec,
+        locked: Default::default(),
         input,
         request_id: RequestId::random(),
         agent: AgentId::of(Address::ZERO),

@@ -35,7 +35,7 @@ struct Ended<'a> {
     completed: bool,
     error: Option<(&'a str, &'a str)>,
     credited: Option<Usdc>,
-    /// What failed work had used up, which is not paid back.
+    /// What failed work had used up, or completed work used. It is not paid back.
     kept: Option<Usdc>,
     at: Timestamp,
 }
@@ -127,6 +127,9 @@ impl Ended<'_> {
             kind: NotificationKind::CreditIssued,
             title: format!("{amount} USDC paid back as credits"),
             body: Some(match self.kept {
+                Some(kept) if self.completed => {
+                    format!("{} cost {kept} USDC. The rest of its price was added to your credits.", self.tool)
+                }
                 None => format!("{} failed. Its price was added to your credits.", self.tool),
                 Some(kept) => format!(
                     "{} failed. Its price was added to your credits, minus {kept} USDC that it had used up for paid tools and \

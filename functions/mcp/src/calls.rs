@@ -135,6 +135,19 @@ impl Shop {
         }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let body = Bytes::from(Value::Object(arguments).to_string());
+        if let Some(quote_path) = spec.quote_path
+            && !headers.contains_key("x-quote-id")
+            && !headers.contains_key(PAYMENT_SIGNATURE)
+        {
+            // The proof, if there is one, belongs to the purchase.
+            let mut asking = headers.clone();
+            asking.remove("x-agent-proof");
+            let quote = self.ask(spec.group, Method::POST, quote_path, parts, asking, body.clone()).await;
+            match quote.body["quote_id"].as_str() {
+                Some(id) => set(&mut headers, "x-quote-id", &json!(id))?,
+                None => return Ok(quote),
+            }
+        }
         Ok(self.ask(spec.group, Method::POST, &path, parts, headers, body).await)
     }
 

@@ -162,7 +162,7 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
             "The seller sets its price, which you see before anything is charged".to_owned()
         }
         Price::Fixed(price) => format!("Costs {price} USDC"),
-        Price::Of { .. } => "The price depends on its arguments".to_owned(),
+        Price::Of { .. } | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
     };
     let pays = match spec.sells_credits {
         true => "Paid by x402 from a wallet (_meta[\"x402/payment\"]); access tokens cannot pay for it",

@@ -20,6 +20,7 @@ pub(super) fn words(tool: &ToolSpec) -> String {
             format!("the amount you buy ({} to {} USDC)", top_up::LEAST, top_up::MOST)
         }
         Price::Of { usual, .. } => format!("by its input, usually {usual} USDC"),
+        Price::Asked { usual, .. } => format!("by quote, from {usual} USDC"),
         Price::Fixed(price) => format!("{price} USDC"),
     }
 }

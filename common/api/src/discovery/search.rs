@@ -150,6 +150,7 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
             _ if is_sellers => "seller",
             Price::Fixed(_) => "fixed",
             Price::Of { .. } => "input",
+            Price::Asked { .. } => "quote",
         },
         answer: match tool.answer {
             Answer::Direct => "direct",

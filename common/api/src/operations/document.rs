@@ -202,6 +202,7 @@ fn price(tool: &ToolSpec) -> Value {
     let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
     match tool.price {
         Price::Of { .. } => between(top_up::LEAST, top_up::MOST),
+        Price::Asked { usual, most } => between(usual, most),
         Price::Fixed(least) if is_soul => between(least, MOST_FOR_TEXT),
         Price::Fixed(price) => json!({"mode": "fixed", "currency": "USD", "amount": text(price)}),
     }

@@ -71,7 +71,7 @@ static FOUND: &[Member] = &[
     has("path", Shape::Text).about("The path to post to; replace `{names}` by the seller's and the service's slugs"),
     has("paths", Shape::List(&Shape::Text)).about("All its paths, including older names"),
     has("price_usdc", Shape::Usdc).about("The price; the lowest one where the seller or the input decides"),
-    has("pricing", Shape::Choice(&["fixed", "input", "seller"])),
+    has("pricing", Shape::Choice(&["fixed", "input", "quote", "seller"])),
     has("answer", Shape::Choice(&["direct", "queued"])),
     has("mcp_name", Shape::Text).about("Its name as a tool of POST /mcp"),
     has("input_schema", Shape::Map(&Shape::Any)),

@@ -65,7 +65,7 @@ impl Charge {
         if self.status != ReceiptStatus::Settled || self.subcategory == TOP_UP.name {
             return None;
         }
-        if self.execution_status == ExecutionStatus::Failed { self.kept } else { Some(self.amount) }
+        if self.execution_status == ExecutionStatus::Failed { self.kept } else { self.kept.or(Some(self.amount)) }
     }
 }
 

@@ -36,7 +36,7 @@ use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable};
+use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable, Wait};
 
 use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
 use super::slots::{self, Slots};
@@ -132,6 +132,8 @@ pub enum Worked {
     /// The seller's own worker has the work until then, or our tool waits for an external event until then.
     HandedOver {
         until: Timestamp,
+        /// Our tool has more to do and is run again after this pause.
+        again_after: Option<Duration>,
     },
     /// The soul or the buyer has reached its limit of concurrent jobs. Nothing was done; the job is retried later.
     Busy,
@@ -319,9 +321,14 @@ impl Engine {
             slots.release(&self.db, self.clock.now()).await;
         }
         match worked? {
-            Ok(Worked::HandedOver { until }) => {
+            Ok(Worked::HandedOver { until, again_after }) => {
                 let now = self.clock.now();
-                store::hand_over(&self.db, &self.signer, job, until, reminder(job, until, now), now).await?;
+                // With a pause, a message is sent; the sweeper looks only in case it was lost.
+                let look = again_after.map_or_else(|| reminder(job, until, now), |pause| pause + FIRST_REMINDER);
+                store::hand_over(&self.db, &self.signer, job, until, look, now).await?;
+                if let Some(pause) = again_after {
+                    self.send_later(job, pause).await;
+                }
                 // Notified only after the write: a quick worker would find a job that it cannot claim yet.
                 if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {
                     sellers.remind(job).await;
@@ -358,11 +365,16 @@ impl Engine {
         }
         let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
         store::put_down(&self.db, job, pause + FIRST_REMINDER, now).await?;
+        self.send_later(job, pause).await;
+        Ok(Progress::Paused)
+    }
+
+    /// Queues a job again after a pause.
+    async fn send_later(&self, job: &Job, pause: Duration) {
         let message = Message::Job { request_id: job.request_id, trace: None };
         if let Err(error) = self.queues.of(job.lane()).send_after(&message, pause).await {
-            log::failure("could not queue a job that was put down; the sweeper will", &error);
+            log::failure("could not queue a job that is to run again; the sweeper will", &error);
         }
-        Ok(Progress::Paused)
     }
 
     async fn fail(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
@@ -378,8 +390,8 @@ impl Engine {
             let outcome = match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => return sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does not run sellers' services")),
-                (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits_until {
-                    Some(until) => Worked::HandedOver { until },
+                (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits {
+                    Some(Wait { until, again_after }) => Worked::HandedOver { until, again_after },
                     None => Worked::Done(output),
                 }),
             };
@@ -425,10 +437,13 @@ impl Engine {
         let runner = self.runner(job).ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
+        let locked = job.locked.as_deref().map(serde_json::from_str).transpose();
+        let locked = locked.map_err(|_| ToolError::internal("the stored quote cannot be read"))?.unwrap_or_default();
         let deadline = self.clock.now().plus(runner.spec.deadline);
         let task = Task {
             tool: runner.spec,
             input,
+            locked,
             request_id: job.request_id,
             agent: job.agent,
             wallet_signed: job.charge.token.is_none(),
@@ -454,7 +469,8 @@ impl Engine {
 
     /// Ends a held job with its result. A result above [`MAX_RESULT_BYTES`] is a failure.
     pub async fn complete(&self, job: &mut Job, output: Output) -> Result<(), MoveError> {
-        let (credited, json) = (output.credited, output.result.to_string());
+        let reported = store::Reported { bought: output.credited, used: output.used };
+        let json = output.result.to_string();
         if json.len() > MAX_RESULT_BYTES {
             let why = format!("the result has {} bytes, more than {MAX_RESULT_BYTES}", json.len());
             let error = match job.sold {
@@ -468,7 +484,7 @@ impl Engine {
             Place::Blob(key) => Some(key.clone()),
             Place::Inline(_) => None,
         };
-        let ended = store::completed(&self.db, &self.signer, job, result, credited, self.clock.now()).await;
+        let ended = store::completed(&self.db, &self.signer, job, result, reported, self.clock.now()).await;
         // Deleted only after a certain refusal: a write that failed may have been applied.
         if let (Err(MoveError::LostLease), Some(key)) = (&ended, written)
             && let Err(error) = self.blobs.delete(&key).await

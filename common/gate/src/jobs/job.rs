@@ -108,6 +108,9 @@ pub struct Job {
     pub agent: AgentId,
     /// JSON of the validated input.
     pub input: String,
+    /// JSON of what an asked quote fixed for the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked: Option<String>,
     /// micro-USDC
     pub price: Usdc,
     pub receipt_id: ReceiptId,
@@ -172,6 +175,10 @@ pub struct Job {
     /// Credited back after a failure, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credited: Option<Usdc>,
+    /// What the completed work used of the price, in micro-USDC, if its tool reported that. The rest is credited when the
+    /// job ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charged: Option<Usdc>,
     /// The part of the price that was kept after a failure, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
@@ -310,6 +317,11 @@ impl Job {
     pub fn kept_if_failed(&self) -> Usdc {
         let agreed = self.sold.as_ref().map(|sold| sold.kept_up_to).unwrap_or_default();
         self.used.total().min(agreed)
+    }
+
+    /// How much of the price is kept for completed work, in micro-USDC.
+    pub fn kept_if_completed(&self) -> Usdc {
+        self.charged.unwrap_or(self.price).min(self.price)
     }
 
     /// Whether the row has expired. DynamoDB deletes it some time later.
@@ -483,6 +495,7 @@ mod tests {
             tool: "web_read".to_owned(),
             agent: AgentId::of(wallet),
             input: format!(r#"{{"url":"https://example.com/{}"}}"#, "x".repeat(80)),
+            locked: None,
             price: Usdc::from_micro(2_000),
             receipt_id: ReceiptId::of(request_id, now),
             payment: Some(Authorization {
@@ -524,6 +537,7 @@ mod tests {
             result: None,
             error: None,
             credited: None,
+            charged: None,
             kept: None,
             used: Usage::NONE,
             attempt: 1,

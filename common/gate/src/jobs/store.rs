@@ -201,7 +201,7 @@ pub async fn settled(
             writes
         }
         Some(ended) => {
-            let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+            let (end, rest) = over(db, signer, job, &mut next, set, job.kept_if_completed(), now).await?;
             let mut writes = [vec![bind(end)?], rest].concat();
             if job.vouches && ended == Outcome::Completed {
                 writes.push(Change { settled: plus(signed_part(job))?, ..Change::default() }.write(db, job.agent)?);
@@ -273,8 +273,11 @@ pub async fn refused(
     });
     // Credits that were given for this payment become a debt, so they are no exposure any more.
     let given = job.reorganized && (job.credited.is_some() || job.tool == TOP_UP.name);
+    let is_unpaid_work = job.outcome == Some(Outcome::Completed) && job.tool != TOP_UP.name;
     if given {
-        let (cause, amount) = (job.receipt_id.as_str(), signed_part(job));
+        // Of completed work, only the rest of its price was given.
+        let most = job.credited.filter(|_| is_unpaid_work).unwrap_or(job.price);
+        let (cause, amount) = (job.receipt_id.as_str(), signed_part(job).min(most));
         let (kind, id) = (EntryKind::Reversal, Some(job.request_id));
         writes.extend(debt::owe(db, job.agent, kind, amount, cause, id, now)?);
     }
@@ -282,7 +285,7 @@ pub async fn refused(
         writes.push(claim::reopen(db, payment, chain, job.request_id)?);
     }
     // Work that was done and will never be paid stays counted in its payer's exposure.
-    if job.overlap && (job.outcome.is_none() || given) {
+    if job.overlap && !is_unpaid_work && (job.outcome.is_none() || given) {
         writes.push(policy::unexpose(db, job.agent, job.price)?);
     }
     db.transact(&writes).await?;
@@ -290,25 +293,41 @@ pub async fn refused(
     Ok(())
 }
 
-/// The work is done. `credited` is the amount of credits bought, if the tool sells credits; they are booked only when the
-/// money has arrived.
+/// The amounts that completed work reports, in micro-USDC.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reported {
+    /// Credits bought, if the tool sells credits. They are booked only when the money has arrived.
+    pub bought: Option<Usdc>,
+    /// What was used of the price, if not all of it. The rest is credited when the money has arrived.
+    pub used: Option<Usdc>,
+}
+
+/// The work is done.
 pub async fn completed(
     db: &Db,
     signer: &ReceiptSigner,
     job: &mut Job,
     result: StoredResult,
-    credited: Option<Usdc>,
+    reported: Reported,
     now: Timestamp,
 ) -> Result<(), MoveError> {
-    let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), ..job.clone() };
-    let set = "SET #outcome = :completed, #result = :result";
+    let charged = reported.used.filter(|used| *used < job.price);
+    let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), charged, ..job.clone() };
+    let set = match charged {
+        None => "SET #outcome = :completed, #result = :result",
+        Some(_) => "SET #outcome = :completed, #result = :result, #charged = :charged",
+    };
     let result = next.result.clone();
-    let bind = |write: Write| write.bind("completed", Outcome::Completed)?.bind("result", &result);
+    let bind = |write: Write| {
+        let write = write.bind("completed", Outcome::Completed)?.bind("result", &result)?;
+        charged.map_or(Ok(write.clone()), |charged| write.bind("charged", charged))
+    };
     if job.settlement == Settlement::Settled {
-        let (end, rest) = over(db, signer, job, &mut next, set, job.price, now).await?;
+        let kept = next.kept_if_completed();
+        let (end, rest) = over(db, signer, job, &mut next, set, kept, now).await?;
         let mut writes = [vec![bind(end)?], rest].concat();
         let settled = if job.vouches { plus(signed_part(job))? } else { 0 };
-        if let Some(bought) = credited {
+        if let Some(bought) = reported.bought {
             let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
             writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
         } else if settled > 0 {
@@ -381,7 +400,7 @@ async fn over(
     let mut set = set.to_owned();
     if ended == Outcome::Failed || shared.credited > Usdc::ZERO {
         next.credited = Some(shared.credited);
-        next.kept = Some(shared.kept).filter(|kept| *kept > Usdc::ZERO);
+        next.kept = Some(shared.kept).filter(|kept| *kept > Usdc::ZERO || ended == Outcome::Completed);
         set.push_str(", #credited = :credited");
     }
     if next.kept.is_some() {

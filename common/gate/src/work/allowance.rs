@@ -12,7 +12,7 @@ use platform::http::log;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
-use tools::spec::ToolSpec;
+use tools::spec::{Price, ToolSpec};
 use tools::{Reporter, Runner, Task, Toolbox};
 
 use super::{Commission, NotTaken, Resource, Spending};
@@ -52,7 +52,7 @@ pub struct Allowance<'a> {
 /// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, and it may not use a tool
 /// that waits for a person, because the answer would come after the work has ended.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
-    !tool.sells_credits && !tool.waits_for_person
+    !tool.sells_credits && !tool.waits_for_person && !matches!(tool.price, Price::Asked { .. })
 }
 
 impl<'a> Allowance<'a> {
@@ -108,6 +108,7 @@ impl<'a> Allowance<'a> {
         let task = Task {
             tool: runner.spec,
             input: arguments,
+            locked: Default::default(),
             request_id: self.request_id,
             agent: self.agent,
             wallet_signed: false,
@@ -119,7 +120,7 @@ impl<'a> Allowance<'a> {
         running.spawn((runner.run)(self.access.toolbox.clone(), task));
         let ended = tokio::time::timeout(runner.spec.deadline, running.join_next()).await;
         let result = match ended {
-            Ok(Some(Ok(Ok(output)))) if output.waits_until.is_some() => Err("it waits for a person".to_owned()),
+            Ok(Some(Ok(Ok(output)))) if output.waits.is_some() => Err("it takes too long".to_owned()),
             Ok(Some(Ok(Ok(output)))) => Ok(output.result),
             Ok(Some(Ok(Err(error)))) => Err(error.message),
             Ok(Some(Err(panic))) => {

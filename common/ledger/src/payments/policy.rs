@@ -149,6 +149,7 @@ mod tests {
             pay_to: Address::ZERO,
             quote_ttl: Duration::ZERO,
             soul_quote_ttl: Duration::ZERO,
+            one_quote_ttl: false,
             overlap_below: Usdc::from_micro(2_000),
             overlap_exposure: Usdc::from_micro(50_000),
             overlap_total: Usdc::from_micro(1_000_000),

@@ -90,6 +90,8 @@ pub struct PaymentConfig {
     pub quote_ttl: Duration,
     /// Validity of a quote for a soul or its service: `QUOTE_TTL_SECONDS`, or 1800 if that is not set.
     pub soul_quote_ttl: Duration,
+    /// Whether `QUOTE_TTL_SECONDS` is set: then it applies to every quote.
+    pub one_quote_ttl: bool,
     /// `OVERLAP_BELOW_USDC`: below this price, work may start before settlement. Default 0.002.
     pub overlap_below: Usdc,
     /// `OVERLAP_EXPOSURE_USDC`: maximum unsettled amount of one payer's overlapping calls. Default 0.05.
@@ -115,6 +117,11 @@ pub struct PaymentConfig {
 pub const WEI_PER_GWEI: u64 = 1_000_000_000;
 
 impl PaymentConfig {
+    /// The validity of a tool's quote; `own` is the tool's own one.
+    pub fn quote_validity(&self, own: Option<Duration>) -> Duration {
+        own.filter(|_| !self.one_quote_ttl).unwrap_or(self.quote_ttl)
+    }
+
     /// The fee cap of one transaction, in wei.
     pub fn fee_cap_wei(&self) -> u128 {
         u128::from(self.fee_cap_gwei) * u128::from(WEI_PER_GWEI)
@@ -359,6 +366,7 @@ impl Config {
             pay_to: env.pay_to(),
             quote_ttl,
             soul_quote_ttl: if is_set { quote_ttl } else { Duration::from_secs(1800) },
+            one_quote_ttl: is_set,
             overlap_below: env.parsed("OVERLAP_BELOW_USDC").unwrap_or(Usdc::from_micro(2_000)),
             overlap_exposure: env.parsed("OVERLAP_EXPOSURE_USDC").unwrap_or(Usdc::from_micro(50_000)),
             overlap_total: env.parsed("OVERLAP_TOTAL_USDC").unwrap_or(Usdc::from_micro(1_000_000)),

@@ -26,6 +26,16 @@ pub enum ApiError {
     InvalidQuote,
     /// The quote is valid, but for another body, tool or agent.
     QuoteMismatch,
+    /// The tool is called with the id of a quote; `at` is the path that gives one.
+    QuoteIdRequired {
+        at: &'static str,
+    },
+    /// A refusal that only one tool has.
+    Tool {
+        status: StatusCode,
+        code: &'static str,
+        message: String,
+    },
     /// The price is above the caller's own `X-Max-Cost-USDC`.
     ExceedsCallerBudget {
         price: Usdc,
@@ -239,6 +249,7 @@ impl ApiError {
             ApiError::InvalidRequest(_)
             | ApiError::InvalidQuote
             | ApiError::QuoteMismatch
+            | ApiError::QuoteIdRequired { .. }
             | ApiError::InvalidCursor
             | ApiError::WalletNotLinked
             | ApiError::PayoutFailed { .. }
@@ -285,6 +296,7 @@ impl ApiError {
             }
             ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Tool { status, .. } => *status,
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
@@ -347,6 +359,8 @@ impl ApiError {
             ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
+            ApiError::QuoteIdRequired { .. } => "quote_id_required",
+            ApiError::Tool { code, .. } => code,
             ApiError::Market(error) => error.code(),
             ApiError::WebhookNotFound => "webhook_not_found",
             ApiError::DeliveryNotFound => "delivery_not_found",
@@ -486,6 +500,10 @@ impl ApiError {
                 "paid calls are paused; nothing was charged".to_owned()
             }
             ApiError::ServicePaused(reason) => format!("paid calls are paused ({reason}); nothing was charged"),
+            ApiError::QuoteIdRequired { at } => {
+                format!("ask POST {at} for a quote first, and send its id in X-Quote-ID; nothing was charged")
+            }
+            ApiError::Tool { message, .. } => message.clone(),
             ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"

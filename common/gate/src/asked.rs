@@ -1,0 +1,146 @@
+//! Quotes whose price a tool's quoter computed. Such a quote is a token like any other; what the quoter found is stored
+//! until the quote has expired, because the token has no room for it.
+
+use base::clock::Timestamp;
+use base::ids::AgentId;
+use base::money::Usdc;
+use ledger::payments::quote::Quote;
+use ledger::payments::wire::Payment;
+use platform::auth::proof::Scope;
+use platform::http::ApiError;
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tools::quoting::{AskedPrice, QuoteRequest};
+use tools::spec::Price;
+
+use super::order::{Call, Order};
+use super::{Gate, quote_token};
+use crate::limits::{self, Class, Subject};
+
+/// How long a quote's row is kept after the quote has expired, in seconds.
+const KEPT_AFTER_EXPIRY_SECS: i64 = 3600;
+
+/// The quote that a call redeems or was given, with what the quoter found.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub token: String,
+    pub quote: Quote,
+    /// Shown with the quote.
+    pub context: Map<String, Value>,
+    /// Given to the work.
+    pub locked: Map<String, Value>,
+    /// The quote was made for this request.
+    pub is_new: bool,
+}
+
+/// The answer to a free request for a quote.
+#[derive(Clone, Debug)]
+pub struct GivenQuote {
+    pub quote_id: String,
+    pub expires_at: Timestamp,
+    /// micro-USDC
+    pub price: Usdc,
+    pub context: Map<String, Value>,
+    /// The agent that alone can redeem it.
+    pub agent: Option<AgentId>,
+}
+
+/// The stored row. The members are JSON, so that a reader does not depend on what a quoter stores.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    context: String,
+    locked: String,
+    /// Unix seconds after which the row may be deleted.
+    expires: i64,
+}
+
+fn key(uid: &[u8; 12]) -> Key {
+    Key::new(format!("QUOTE#{}", const_hex::encode(uid)), "QUOTE")
+}
+
+async fn keep(db: &Db, quote: &Quote, asked: &AskedPrice) -> Result<(), StoreError> {
+    let row = Row {
+        context: Value::Object(asked.context.clone()).to_string(),
+        locked: Value::Object(asked.locked.clone()).to_string(),
+        expires: quote.expires.secs() + KEPT_AFTER_EXPIRY_SECS,
+    };
+    db.write(Write::put(&db.tables.jobs, key(&quote.uid), &row)?).await.map(drop).map_err(StoreError::new)
+}
+
+/// The context and the locked members of a quote; `None` if its row is gone.
+async fn kept(db: &Db, quote: &Quote) -> Result<Option<(Map<String, Value>, Map<String, Value>)>, StoreError> {
+    let row: Option<Row> = db.get_latest(&db.tables.jobs, key(&quote.uid)).await?;
+    let parse = |text: &str| serde_json::from_str(text).map_err(StoreError::new);
+    row.map(|row| Ok((parse(&row.context)?, parse(&row.locked)?))).transpose()
+}
+
+impl Gate {
+    /// Answers a free request for a quote, for the tool of an asked price. The body is the one of the paid call, as far as
+    /// the quote is bound to it.
+    pub async fn quote_only(&self, call: Call<'_>) -> Result<GivenQuote, ApiError> {
+        let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
+        match &caller {
+            Some(caller) => self.count_quote(caller).await?,
+            None => drop(limits::take(&self.app, Subject::source(), Class::Quote).await?),
+        }
+        let order = Order::read(&call, caller, &self.fetch_policy)?;
+        self.check_able(order.tool, &order.input).await?;
+        let asked = self.ask(&order).await?;
+        order.check_cap(asked.quote.amount)?;
+        Ok(GivenQuote {
+            quote_id: asked.token,
+            expires_at: asked.quote.expires,
+            price: asked.quote.amount,
+            context: asked.context,
+            agent: order.agent(),
+        })
+    }
+
+    /// The order with the price of the quote that the call names. Without one, the quoter is asked, unless the tool's
+    /// callers must ask for a quote first.
+    pub(super) async fn priced<'a>(&self, order: Order<'a>, payment: Option<&Payment>) -> Result<Order<'a>, ApiError> {
+        if !matches!(order.tool.price, Price::Asked { .. }) {
+            return Ok(order);
+        }
+        let asked = match quote_token(&order, payment) {
+            Some(token) => {
+                let quote = Quote::authentic(token, &self.quote_key).ok_or(ApiError::InvalidQuote)?;
+                // The row of an expired quote may be gone. Its purchase can still be replayed.
+                let (context, locked) = match kept(&self.app.db, &quote).await? {
+                    Some(kept) => kept,
+                    None if self.app.clock.now() >= quote.expires => Default::default(),
+                    None => return Err(ApiError::InvalidQuote),
+                };
+                Asked { token: token.to_owned(), quote, context, locked, is_new: false }
+            }
+            None if payment.is_some() || order.tool.quote_path.is_some() => {
+                return Err(ApiError::QuoteIdRequired { at: order.tool.quote_path.unwrap_or(order.tool.path()) });
+            }
+            None => {
+                // A proven caller was counted already.
+                if order.caller.is_none() {
+                    limits::take(&self.app, Subject::source(), Class::Quote).await?;
+                }
+                self.check_able(order.tool, &order.input).await?;
+                self.ask(&order).await?
+            }
+        };
+        (order.tool.check_quoted)(&order.input, &asked.locked)?;
+        Ok(Order { price: asked.quote.amount, asked: Some(asked), ..order })
+    }
+
+    /// Asks the tool's quoter, and keeps what it found with a new quote.
+    async fn ask(&self, order: &Order<'_>) -> Result<Asked, ApiError> {
+        let quoter = self.app.catalog.quoters.iter().find(|quoter| std::ptr::eq(quoter.spec, order.tool));
+        let what = || format!("quoter for {}", order.tool.name);
+        let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
+        let request = QuoteRequest { input: order.input.clone(), agent: order.agent() };
+        let found = (quoter.quote)(self.engine.toolbox.clone(), request).await?;
+        let validity = self.app.config.payments.quote_validity(order.tool.quote_ttl);
+        let quote = Quote::offer(order.purchase(), order.agent(), found.price, self.app.clock.now(), validity);
+        keep(&self.app.db, &quote, &found).await?;
+        let token = quote.to_token(&self.quote_key);
+        Ok(Asked { token, quote, context: found.context, locked: found.locked, is_new: true })
+    }
+}

@@ -1,0 +1,39 @@
+//! Asked prices: a tool whose price follows from more than its input has a [`Quoter`]. It may read the database or ask a
+//! provider. What it finds is kept with the quote and is given to the work.
+
+use std::sync::Arc;
+
+use base::ids::AgentId;
+use base::money::Usdc;
+use platform::http::ApiError;
+use platform::store::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::Toolbox;
+use crate::spec::ToolSpec;
+
+/// Computes the price of a call. Its tool's price is [`crate::spec::Price::Asked`].
+pub struct Quoter {
+    pub spec: &'static ToolSpec,
+    pub quote: fn(Arc<Toolbox>, QuoteRequest) -> BoxFuture<'static, Result<AskedPrice, ApiError>>,
+}
+
+/// The call whose price is asked for.
+#[derive(Clone, Debug)]
+pub struct QuoteRequest {
+    /// Validated against the tool's fields.
+    pub input: Map<String, Value>,
+    /// The agent that the caller names; not necessarily proven.
+    pub agent: Option<AgentId>,
+}
+
+/// A price, with what it is based on.
+#[derive(Clone, Debug)]
+pub struct AskedPrice {
+    /// The most that the call can cost, in micro-USDC.
+    pub price: Usdc,
+    /// Shown with the quote.
+    pub context: Map<String, Value>,
+    /// Given to the work as [`crate::Task::locked`]; not shown. At most a few hundred bytes.
+    pub locked: Map<String, Value>,
+}
