@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use base::money::Usdc;
 use local::stack::Background;
 use local::{Options, Stack};
 use platform::store::queue::Message;
-use serde_json::json;
+use serde_json::{Value, json};
 use tools::spec::ToolSpec;
 use tools::{Output, Runner, Running, Source, Task, Toolbox};
 use tools_web::web_read;
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Payer, READ_PATH, eventually, run, stack, stack_with};
+use crate::support::{Payer, READ_PATH, books, eventually, run, stack, stack_with};
 
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
@@ -85,6 +86,81 @@ fn a_tool_that_panics_or_hangs_fails_only_its_own_job_and_is_paid_back() {
             assert_eq!(job["credited_usdc"], "0.002000");
             assert_eq!(payer.client.get("/health", &[]).await.status, 200);
         }
+    });
+}
+
+static THRIFTY: [&Runner; 1] = [&Runner {
+    spec: &web_read::SPEC,
+    run: |_, task| {
+        // The page's name says how much of the price is used, in micro-USDC.
+        let used = task.text("url").rsplit('/').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+        Box::pin(async move {
+            Ok(Output::new(json!({"read": true}), Source::embedded("test")).charging(Usdc::from_micro(used)))
+        })
+    },
+}];
+
+#[test]
+fn what_the_work_did_not_use_is_credited_once() {
+    run(async {
+        let stack = stack_of(&THRIFTY).await;
+        for (used, credited, kept) in [(500, 1_500, Some(500)), (0, 2_000, Some(0)), (2_000, 0, None), (9_999, 0, None)]
+        {
+            let payer = Payer::new(&stack).await;
+            let body = json!({"url": format!("http://example.com/{used}")});
+            let id = payer.buy(READ_PATH, &body).await.json()["request_id"].as_str().unwrap().to_owned();
+            let job = payer.finished(&id).await;
+            let text = |micro: u64| json!(Usdc::from_micro(micro).to_string());
+            let expected = kept.map(|kept| (text(credited), text(kept))).unwrap_or_default();
+            assert_eq!(job["status"], "completed", "{job}");
+            assert_eq!((job["credited_usdc"].clone(), job["kept_usdc"].clone()), expected, "{used}: {job}");
+            stack.queue.push(Message::Job { request_id: id.parse().unwrap(), trace: None }.to_json());
+            let receipt = payer.get("/v1/analytics/receipts").await.json()["receipts"][0].clone();
+            assert_eq!((receipt["credited_usdc"].clone(), receipt["kept_usdc"].clone()), expected, "{receipt}");
+            let spent = payer.get("/v1/analytics/spend/breakdown").await.json()["total_spent_usdc"].clone();
+            assert_eq!(spent, text(used.min(2_000)));
+            let account = books::audit(&stack.app.db, payer.agent()).await;
+            assert_eq!(account.credits.micro(), credited);
+            if credited > 0 {
+                eventually("the notification", || async {
+                    let notes = payer.get("/v1/tools/notifications").await.json();
+                    let is_credit = |note: &&Value| note["type"] == "credit_issued";
+                    let amount =
+                        notes["notifications"].as_array()?.iter().find(is_credit)?["payload"]["amount_usdc"].clone();
+                    (amount == text(credited)).then_some(())
+                })
+                .await;
+            }
+        }
+    });
+}
+
+static PARTS_DONE: AtomicUsize = AtomicUsize::new(0);
+
+static IN_PARTS: [&Runner; 1] = [&Runner {
+    spec: &web_read::SPEC,
+    run: |toolbox, _| {
+        Box::pin(async move {
+            let done = PARTS_DONE.fetch_add(1, Ordering::SeqCst) + 1;
+            let until = toolbox.clock.now().plus(Duration::from_secs(60));
+            Ok(match done {
+                ..8 => Output::again(Duration::from_millis(10), until, Source::embedded("test")),
+                _ => Output::new(json!({"parts": done}), Source::embedded("test")),
+            })
+        })
+    },
+}];
+
+/// More runs than a failing job gets.
+#[test]
+fn work_that_asks_for_another_run_gets_it_soon() {
+    run(async {
+        let stack = stack_of(&IN_PARTS).await;
+        let payer = Payer::new(&stack).await;
+        let accepted = payer.buy(READ_PATH, &json!({"url": "http://example.com/"})).await.json();
+        let job = payer.finished(accepted["request_id"].as_str().unwrap()).await;
+        assert_eq!(job["result"], json!({"parts": 8}), "{job}");
+        assert_eq!(payer.balance(&stack).await, 998_000);
     });
 }
 

@@ -107,6 +107,8 @@ pub async fn at_rest(world: &World, agent: &Agent) {
         unpaid_work += if done_for_nothing { job.price.micro() } else { 0 };
         if job.settlement == Settlement::Settled {
             assert_eq!(receipt.settlement_tx, job.transaction, "the receipt names the transfer");
+            let in_part = job.charged.is_some();
+            world.fate.figures.count(if in_part { "jobs that used a part of their price" } else { "jobs settled" });
         }
     }
     let exposure = policy::exposure(db, agent.id).await.unwrap();

@@ -10,6 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
+use base::money::Usdc;
 use catalog::CATALOG;
 use gate::Gate;
 use gate::app::App;
@@ -65,7 +66,7 @@ pub fn fail_next_work() {
     WORK.set((0..).find(|seed| Dice::new(*seed).roll(100) < SOURCE_DOWN).unwrap());
 }
 
-/// A tool that succeeds, fails, is slow, hangs or panics.
+/// A tool that succeeds, uses all or a part of its price, wants another run, fails, is slow, hangs or panics.
 fn work(spec: &'static ToolSpec) -> Running {
     let seed = WORK.get();
     WORK.set(seed.wrapping_add(1));
@@ -78,11 +79,18 @@ fn work(spec: &'static ToolSpec) -> Running {
             SOURCE_DOWN..14 => std::panic::resume_unwind(Box::new("a bug in a tool")),
             14 => tokio::time::sleep(spec.deadline + Duration::from_secs(1)).await,
             15..25 => tokio::time::sleep(dice.millis(2_000)).await,
+            // Nobody waits for a queued tool, so it may continue in another run.
+            25..32 if spec.name == web_read::SPEC.name => {
+                return Ok(Output::again(dice.millis(5_000), Timestamp::from_secs(0), Source::embedded("simulation")));
+            }
             _ => {}
         }
         let padding = if dice.percent(3) { "x".repeat(10_000) } else { String::new() };
         let result = json!({"worked": true, "padding": padding});
-        Ok(Output::new(result, Source::embedded("simulation")))
+        let output = Output::new(result, Source::embedded("simulation"));
+        // Up to a tenth more than the price: what is above it is not charged.
+        let part = spec.price.usual().micro() * dice.roll(111) / 100;
+        Ok(if dice.percent(30) { output.charging(Usdc::from_micro(part)) } else { output })
     })
 }
 

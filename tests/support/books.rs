@@ -42,11 +42,18 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
         let back = is_lost || job.outcome == Some(Outcome::Failed);
         let counted = job.charge.counted.micro();
-        let owed = job.outcome == Some(Outcome::Failed) && job.credited.is_some();
-        // Failed work keeps what it used, up to what its buyer was told.
-        let kept = if owed { job.kept_if_failed().micro() } else { 0 };
+        let owed = job.credited.is_some();
+        // Failed work keeps what it used, up to what its buyer was told; completed work what its tool reports.
+        let kept = match job.outcome {
+            Some(Outcome::Failed) if owed => job.kept_if_failed().micro(),
+            Some(Outcome::Completed) if owed => job.kept_if_completed().micro(),
+            _ => 0,
+        };
+        if job.outcome == Some(Outcome::Completed) && job.settlement == Settlement::Settled && job.open.is_none() {
+            assert_eq!(owed, job.charged.is_some(), "what was not used is paid back, and nothing else: {job:?}");
+        }
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
-        *committed += if back { kept.min(counted) } else { counted };
+        *committed += if back || owed { kept.min(counted) } else { counted };
         *in_flight += if job.open.is_some() { counted } else { 0 };
         let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
         let credited = if owed { job.price.micro() - kept } else { 0 };

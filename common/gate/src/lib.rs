@@ -82,11 +82,11 @@ use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
 use crate::limits::{Class, Reader, Subject};
+pub use asked::GivenQuote;
 use challenge::Offer;
 use checkout_binding::CheckoutBinding;
 use claiming::Sale;
 use order::Order;
-pub use asked::GivenQuote;
 pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
 

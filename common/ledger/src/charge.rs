@@ -14,7 +14,7 @@ use base::money::Usdc;
 use platform::store::{Db, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
-use super::account::{Change, minus};
+use super::account::{Change, minus, plus};
 use super::budget::Budget;
 use super::credit::{self, EntryKind};
 use super::day::{self, Counted};
@@ -57,13 +57,15 @@ pub struct Close {
     pub kept: Usdc,
     /// Refunded as credits, in micro-USDC.
     pub credited: Usdc,
+    /// Added to the payer's record of settled payments, in micro-USDC.
+    pub settled: Usdc,
 }
 
 impl Close {
     /// Keeps `kept` of a price, at most all of it.
     pub fn keeping(price: Usdc, kept: Usdc) -> Close {
         let kept = kept.min(price);
-        Close { kept, credited: price.checked_sub(kept).unwrap_or_default() }
+        Close { kept, credited: price.checked_sub(kept).unwrap_or_default(), settled: Usdc::ZERO }
     }
 }
 
@@ -122,8 +124,12 @@ impl Charge {
         let mut writes = self.end(db, of, back)?;
         if close.credited > Usdc::ZERO {
             let back = credit::add_marked(close.credited, self.card.min(close.credited))?;
+            // One write of the account: a transaction may write an item once.
+            let back = Change { settled: plus(close.settled)?, ..back };
             let cause = of.receipt_id.as_str();
             writes.extend(credit::change(db, of.agent, EntryKind::Refund, back, cause, Some(of.request_id), now)?);
+        } else if close.settled > Usdc::ZERO {
+            writes.push(Change { settled: plus(close.settled)?, ..Change::default() }.write(db, of.agent)?);
         }
         Ok(writes)
     }

@@ -119,8 +119,8 @@ impl Receipt {
     /// price, once the money has arrived.
     pub fn credited(&self) -> Option<Usdc> {
         let in_part = self.execution_status == ExecutionStatus::Completed && self.kept.is_some();
-        let is_owed = self.status == ReceiptStatus::Settled
-            && (self.execution_status == ExecutionStatus::Failed || in_part);
+        let is_owed =
+            self.status == ReceiptStatus::Settled && (self.execution_status == ExecutionStatus::Failed || in_part);
         is_owed.then(|| self.amount.checked_sub(self.kept.unwrap_or_default()).unwrap_or_default())
     }
 

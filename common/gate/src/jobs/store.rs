@@ -201,12 +201,10 @@ pub async fn settled(
             writes
         }
         Some(ended) => {
-            let (end, rest) = over(db, signer, job, &mut next, set, job.kept_if_completed(), now).await?;
-            let mut writes = [vec![bind(end)?], rest].concat();
-            if job.vouches && ended == Outcome::Completed {
-                writes.push(Change { settled: plus(signed_part(job))?, ..Change::default() }.write(db, job.agent)?);
-            }
-            writes
+            let vouched = if ended == Outcome::Completed { vouched(job) } else { Usdc::ZERO };
+            let close = Close { settled: vouched, ..Close::keeping(job.price, job.kept_if_completed()) };
+            let (end, rest) = over(db, signer, job, &mut next, set, close, now).await?;
+            [vec![bind(end)?], rest].concat()
         }
         None => vec![bind(change(db, job, &format!("{set} REMOVE #intent"), now)?)?],
     };
@@ -323,15 +321,15 @@ pub async fn completed(
         charged.map_or(Ok(write.clone()), |charged| write.bind("charged", charged))
     };
     if job.settlement == Settlement::Settled {
-        let kept = next.kept_if_completed();
-        let (end, rest) = over(db, signer, job, &mut next, set, kept, now).await?;
+        // Bought credits change the account by a write of their own.
+        let settled = if reported.bought.is_some() { Usdc::ZERO } else { vouched(job) };
+        let close = Close { settled, ..Close::keeping(job.price, next.kept_if_completed()) };
+        let (end, rest) = over(db, signer, job, &mut next, set, close, now).await?;
         let mut writes = [vec![bind(end)?], rest].concat();
-        let settled = if job.vouches { plus(signed_part(job))? } else { 0 };
         if let Some(bought) = reported.bought {
-            let (cause, change) = (job.receipt_id.as_str(), Change { settled, ..credit::add(bought)? });
+            let change = Change { settled: plus(vouched(job))?, ..credit::add(bought)? };
+            let cause = job.receipt_id.as_str();
             writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
-        } else if settled > 0 {
-            writes.push(Change { settled, ..Change::default() }.write(db, job.agent)?);
         }
         db.transact(&writes).await?;
     } else {
@@ -356,7 +354,8 @@ pub async fn failed(
     let error = next.error.clone();
     let bind = |write: Write| write.bind("failed", Outcome::Failed)?.bind("error", &error);
     let writes = if job.settlement == Settlement::Settled {
-        let (end, rest) = over(db, signer, job, &mut next, set, job.kept_if_failed(), now).await?;
+        let close = Close::keeping(job.price, job.kept_if_failed());
+        let (end, rest) = over(db, signer, job, &mut next, set, close, now).await?;
         [vec![bind(end)?], rest].concat()
     } else {
         close(&mut next);
@@ -379,7 +378,7 @@ pub async fn failed(
     Ok(())
 }
 
-/// Ends a job whose money has arrived, with the outcome in `next`. `kept` of the price stays, the rest is credited back.
+/// Ends a job whose money has arrived, with the outcome in `next`. A part of the price stays, the rest is credited back.
 /// Every settled job ends here, except after a reorganisation. The first write is the job's own: the caller binds the
 /// values of `set` to it.
 async fn over(
@@ -388,7 +387,7 @@ async fn over(
     job: &Job,
     next: &mut Job,
     set: &str,
-    kept: Usdc,
+    shared: Close,
     now: Timestamp,
 ) -> Result<(Write, Vec<Write>), StoreError> {
     close(next);
@@ -396,7 +395,6 @@ async fn over(
         Some(Outcome::Completed) => (Outcome::Completed, SaleEnd::Completed),
         _ => (Outcome::Failed, SaleEnd::Failed),
     };
-    let shared = Close::keeping(job.price, kept);
     let mut set = set.to_owned();
     if ended == Outcome::Failed || shared.credited > Usdc::ZERO {
         next.credited = Some(shared.credited);
@@ -627,6 +625,11 @@ pub async fn send_again(
 /// The part of the price that was signed for.
 fn signed_part(job: &Job) -> Usdc {
     job.price.checked_sub(job.charge.credits).unwrap_or_default()
+}
+
+/// What a completed job adds to its payer's record of settled payments.
+fn vouched(job: &Job) -> Usdc {
+    if job.vouches { signed_part(job) } else { Usdc::ZERO }
 }
 
 fn close(job: &mut Job) {
