@@ -82,9 +82,9 @@ pub static RECEIPT: Named = Named {
         has("alg", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time),
         has("settled_at", Shape::OrNull(&Shape::Time)),
-        has("credited_usdc", Shape::OrNull(&Shape::Usdc)).about("Paid back because the work failed; null otherwise"),
+        has("credited_usdc", Shape::OrNull(&Shape::Usdc)).about("Paid back because the work failed, or used less than its quoted price; null otherwise"),
         has("kept_usdc", Shape::OrNull(&Shape::Usdc))
-            .about("The part that was not paid back: failed work had used it up for paid tools and the model. Null if nothing was paid back"),
+            .about("The part that was not paid back: failed work had used it up for paid tools and the model, or completed work used it. Null if nothing was paid back"),
         has("credits_used_usdc", Shape::Usdc),
         has("access_token_id", Shape::OrNull(&Shape::Uuid)),
     ]),

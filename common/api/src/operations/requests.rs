@@ -49,9 +49,9 @@ pub static REQUEST: Named = Named {
         may("error_reason", Shape::OrNull(&Shape::Text)),
         may("error_category", Shape::Text),
         may("error_status", Shape::Integer),
-        may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed"),
+        may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed or used less than its quoted price"),
         may("kept_usdc", Shape::Usdc)
-            .about("The part that is not paid back: the work had used it up for paid tools and the model. With credited_usdc it adds up to the price"),
+            .about("The part that is not paid back: failed work had used it up for paid tools and the model, or completed work used it. With credited_usdc it adds up to the price"),
         may("progress", Shape::Object(PROGRESS)).about("Progress of long work"),
     ]),
 };
