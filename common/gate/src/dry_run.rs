@@ -136,7 +136,7 @@ impl Gate {
         let token = match payment {
             Some(_) => quote_token(order, payment),
             // A wallet's call without payment only asks for a price.
-            None => order.quote_id.filter(|_| caller.token().is_some()),
+            None => order.named_quote().filter(|_| caller.token().is_some()),
         };
         let Some(token) = token else { return Ok(None) };
         let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;

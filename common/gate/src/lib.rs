@@ -232,12 +232,12 @@ impl Gate {
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.quote_to_offer(order, order.agent(), order.quote_id)?;
+            let quote = self.quote_to_offer(order, order.agent(), order.named_quote())?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = self.account(caller.agent).await?;
         // An open quote that the caller names is shown again: it may hold credits already.
-        let open = match order.quote_id {
+        let open = match order.named_quote() {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
             None => None,
         };
@@ -284,7 +284,7 @@ impl Gate {
 
     /// A new quote with `credits` held for it. If they were spent in the meantime, the quote has no credits.
     async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, ApiError> {
-        let quote = self.quote_to_offer(order, Some(agent), order.quote_id)?;
+        let quote = self.quote_to_offer(order, Some(agent), order.named_quote())?;
         if credits == Usdc::ZERO {
             return Ok(quote);
         }
@@ -486,7 +486,7 @@ impl Gate {
             return Err(Refusal::Reason(Reason::PayerMismatch));
         }
         // The payment was made for one quote, and the call names another.
-        if order.quote_id.zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
+        if order.named_quote().zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
             return Err(Refusal::Error(ApiError::QuoteMismatch));
         }
         let quote = match quote_token(order, Some(payment)) {
@@ -534,7 +534,7 @@ impl Gate {
 
     /// A call with an access token: paid from credits at once.
     async fn spend(&self, order: &Order<'_>, caller: &Caller) -> Result<Response, ApiError> {
-        let quote = match order.quote_id {
+        let quote = match order.named_quote() {
             None => None,
             Some(token) => {
                 let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
@@ -753,7 +753,7 @@ impl Gate {
             balance: account.spendable(),
             owed: account.owed(),
             held: Usdc::ZERO,
-            quote_id: order.quote_id.map(str::to_owned),
+            quote_id: order.named_quote().map(str::to_owned),
             docs_url: format!("{}/", order.origin()),
         }))
     }
@@ -816,7 +816,7 @@ pub fn named_quote(headers: &http::HeaderMap, key: &hmac::Key) -> Option<Quote> 
 
 /// The token of the quote that a call names, in the header or inside its payment.
 fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
-    order.quote_id.or(payment.and_then(|payment| payment.quote_id.as_deref()))
+    order.named_quote().or(payment.and_then(|payment| payment.quote_id.as_deref()))
 }
 
 /// The idempotency key of a call: from the header, the payment's extension, or the tool's own input.

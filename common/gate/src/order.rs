@@ -24,6 +24,8 @@ use crate::jobs::job::Lane;
 
 /// Largest memo, decision context and value tag together, in bytes: they are stored in the receipt's item.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
+/// Largest validated input of a tool, as JSON: it is stored in the job's item, which may have 400 KB.
+const MAX_INPUT_BYTES: usize = 320 * 1024;
 
 /// The seller's offer that this call buys, at the terms that apply to it.
 #[derive(Clone, Debug)]
@@ -105,7 +107,7 @@ pub struct Order<'a> {
     /// The caller, if a proof or an access token authenticates it.
     pub caller: Option<Caller>,
     pub max_cost: Option<Usdc>,
-    pub quote_id: Option<&'a str>,
+    quote_id: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
     pub approval_id: Option<&'a str>,
     pub input: Map<String, Value>,
@@ -129,6 +131,9 @@ impl<'a> Order<'a> {
     pub fn read(call: &Call<'a>, caller: Option<Caller>, policy: &FetchPolicy) -> Result<Order<'a>, ApiError> {
         let body = parse_body(call.headers, &call.body)?;
         let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
+        if serde_json::to_vec(&input).map_or(0, |input| input.len()) > MAX_INPUT_BYTES {
+            return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
+        }
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
         let wrong = (call.tool.check)(&input, policy);
         if !wrong.is_empty() {
@@ -219,6 +224,13 @@ impl<'a> Order<'a> {
             Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
         };
         (may_spend && !self.tool.sells_credits).then_some(caller)
+    }
+
+    /// The quote that the call names: in the header, or, where callers ask for a quote first, in the member `quote_id` of
+    /// the body.
+    pub fn named_quote(&self) -> Option<&str> {
+        let in_body = || self.input.get("quote_id").and_then(Value::as_str).filter(|_| self.tool.quote_path.is_some());
+        self.quote_id.or_else(in_body)
     }
 
     /// Whether the terms come from a quote that the call names.
