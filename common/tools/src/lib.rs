@@ -25,6 +25,7 @@ pub mod bazaar;
 mod needs;
 pub mod pages;
 pub mod picture;
+pub mod safety;
 pub mod snapshot;
 pub mod soul;
 pub mod spec;
@@ -47,6 +48,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use web::search::index::Reader;
 
+use crate::safety::Judge;
 use crate::spec::ToolSpec;
 
 /// The implementation of a tool.
@@ -125,6 +127,8 @@ pub struct Toolbox {
     pub browser: Option<Browser>,
     /// The language model, if configured.
     pub model: Option<Model>,
+    /// Judges the texts of inputs.
+    pub judge: Judge,
     /// The search index of this service.
     pub index: Arc<Reader>,
     /// Queue of pages to index, if there is an indexer.
@@ -151,6 +155,7 @@ impl Toolbox {
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),
+            judge: Judge::configured(&config, http, clock.clone()),
             index: Arc::default(),
             index_queue: None,
             clock,
