@@ -53,6 +53,14 @@ pub enum ErrorCode {
     ProviderAuth,
     /// The provider limits our rate.
     RateLimited,
+    /// The input turned out to be wrong during the work.
+    InvalidInput,
+    /// The text may not be sent or published, as a provider judged during the work.
+    ContentBlocked,
+    /// Every provider was asked, and none knows the answer.
+    EnrichmentExhausted,
+    /// The merchant did not complete the purchase.
+    CheckoutFailed,
     InternalError,
 }
 
@@ -108,8 +116,13 @@ impl ToolError {
         ToolError { code: ErrorCode::ProviderUnavailable, reason, message: message.into() }
     }
 
+    /// Another code, without a reason.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> ToolError {
+        ToolError { code, reason: None, message: message.into() }
+    }
+
     pub fn internal(message: impl Into<String>) -> ToolError {
-        ToolError { code: ErrorCode::InternalError, reason: None, message: message.into() }
+        ToolError::new(ErrorCode::InternalError, message)
     }
 
     /// The error's category, and an HTTP-like status.
@@ -118,7 +131,34 @@ impl ToolError {
             ErrorCode::PaymentFailed | ErrorCode::InsufficientFunds => ("payment_required", 402),
             ErrorCode::ProviderUnavailable | ErrorCode::ProviderAuth => ("upstream_rejected", 503),
             ErrorCode::RateLimited => ("upstream_rejected", 429),
+            ErrorCode::InvalidInput | ErrorCode::ContentBlocked => ("bad_request", 400),
+            ErrorCode::EnrichmentExhausted => ("upstream_rejected", 404),
+            ErrorCode::CheckoutFailed => ("upstream_rejected", 502),
             ErrorCode::InternalError => ("internal_error", 500),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_has_a_category_and_a_status() {
+        for (code, word, category) in [
+            (ErrorCode::PaymentFailed, "payment_failed", ("payment_required", 402)),
+            (ErrorCode::InsufficientFunds, "insufficient_funds", ("payment_required", 402)),
+            (ErrorCode::ProviderUnavailable, "provider_unavailable", ("upstream_rejected", 503)),
+            (ErrorCode::ProviderAuth, "provider_auth", ("upstream_rejected", 503)),
+            (ErrorCode::RateLimited, "rate_limited", ("upstream_rejected", 429)),
+            (ErrorCode::InvalidInput, "invalid_input", ("bad_request", 400)),
+            (ErrorCode::ContentBlocked, "content_blocked", ("bad_request", 400)),
+            (ErrorCode::EnrichmentExhausted, "enrichment_exhausted", ("upstream_rejected", 404)),
+            (ErrorCode::CheckoutFailed, "checkout_failed", ("upstream_rejected", 502)),
+            (ErrorCode::InternalError, "internal_error", ("internal_error", 500)),
+        ] {
+            assert_eq!(serde_json::to_value(code).unwrap(), word);
+            assert_eq!(ToolError::new(code, "").category(), category);
         }
     }
 }

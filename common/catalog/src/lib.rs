@@ -76,6 +76,9 @@ mod tests {
             assert!(!tool.paths.is_empty() && tool.output_schema().is_object(), "{} is not complete", tool.name);
             assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
             assert!(tool.price.usual() > Usdc::ZERO);
+            for judged in tool.judged {
+                assert!(tool.input.iter().any(|field| field.name == *judged), "{}: {judged}", tool.name);
+            }
             let example = (tool.example)();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
             assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());

@@ -132,6 +132,7 @@ impl Gate {
 
     /// Asks the tool's quoter, and keeps what it found with a new quote.
     async fn ask(&self, order: &Order<'_>) -> Result<Asked, ApiError> {
+        self.judge_content(order).await?;
         let quoter = self.app.catalog.quoters.iter().find(|quoter| std::ptr::eq(quoter.spec, order.tool));
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;

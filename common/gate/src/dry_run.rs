@@ -65,6 +65,7 @@ impl Gate {
             Err(error @ ApiError::Unavailable(_)) => return Err(error),
             Err(refusal) => return Ok(refused(body, &refusal)),
         }
+        self.judge_content(order).await?;
         if order.is_quoted() {
             let token = quote_token(order, payment);
             let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
@@ -112,8 +113,13 @@ impl Gate {
     }
 
     /// The job that this call bought before, found by idempotency key, payment or quote.
-    async fn bought_already(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<Option<Job>, ApiError> {
-        let mut request_id = self.named(order, payment, order.caller.as_ref()).await?;
+    pub(super) async fn bought_already(
+        &self,
+        order: &Order<'_>,
+        payment: Option<&Payment>,
+    ) -> Result<Option<Job>, ApiError> {
+        let payer = self.proven_payer(order, payment);
+        let mut request_id = self.named(order, payment, order.caller.as_ref().or(payer.as_ref())).await?;
         let is_named = request_id.is_some();
         if request_id.is_none() {
             request_id = match payment {
@@ -128,6 +134,13 @@ impl Gate {
             }
             job => Ok(job),
         }
+    }
+
+    /// The signer of the payment, if the call has no proof and its signature shows who signed it.
+    fn proven_payer(&self, order: &Order<'_>, payment: Option<&Payment>) -> Option<Caller> {
+        let payment = payment.filter(|payment| order.caller.is_none() && !payment.authorization.is_zero_cost())?;
+        let is_signed = verify::signer(&payment.authorization, &self.app.config.chain) == Signer::Key;
+        is_signed.then(|| self.payer(payment))
     }
 
     /// The job id of a quote that is paid from credits alone.

@@ -4,6 +4,9 @@
 //! read and validate ──► idempotency key was used: replay its answer, or 422
 //!        │
 //!        ▼
+//! judge the texts ──► 400 (a replay is answered without it)
+//!        │
+//!        ▼
 //! check the owner's rules ──► 403
 //!        │
 //!        ▼
@@ -23,8 +26,8 @@
 //! ```
 //!
 //! Validation always comes before payment, and the claim before any work. Start with [`Gate::call`]. `order` reads the
-//! call, `rules` checks the owner's rules, `claiming` makes the claim. `limits` has the rate limits, `jobs` what happens
-//! after the claim, `work` the model calls and programs that jobs run.
+//! call, `content` judges its texts, `rules` checks the owner's rules, `claiming` makes the claim. `limits` has the rate
+//! limits, `jobs` what happens after the claim, `work` the model calls and programs that jobs run.
 
 pub mod answer;
 pub mod app;
@@ -34,6 +37,7 @@ pub mod challenge;
 pub mod checkout_binding;
 mod claim_writes;
 mod claiming;
+mod content;
 mod dry_run;
 pub mod idempotency;
 pub mod insights;
@@ -147,6 +151,7 @@ impl Gate {
         if let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await? {
             return Ok(answer);
         }
+        self.check_content(&order, payment.as_ref()).await?;
         match payment {
             Some(payment) => {
                 let answer = match payment.authorization.is_zero_cost() {

@@ -107,7 +107,7 @@ pub struct Order<'a> {
     /// The caller, if a proof or an access token authenticates it.
     pub caller: Option<Caller>,
     pub max_cost: Option<Usdc>,
-    quote_id: Option<&'a str>,
+    pub quote_id: Option<&'a str>,
     pub idempotency_key: Option<&'a str>,
     pub approval_id: Option<&'a str>,
     pub input: Map<String, Value>,

@@ -26,7 +26,7 @@
 //! | [`totals`] | totals over the whole marketplace |
 //! | [`form`], [`service_form`] | validation of sellers' request bodies |
 //! | [`schema`] | JSON schemas written by sellers, and validation of inputs against them |
-//! | [`safety`], [`moderation`] | what may not be published |
+//! | [`safety`] | what may not be published |
 //! | [`registration`] | registering under an idempotency key |
 //! | [`registry`] | registration, and every change a seller makes |
 //! | [`seller`] | authenticates the caller of a seller's route |
@@ -50,7 +50,6 @@ pub mod jobs;
 pub mod listing;
 pub mod market;
 pub mod matching;
-pub mod moderation;
 pub mod offer;
 pub mod party;
 pub mod payouts;

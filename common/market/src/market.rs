@@ -10,9 +10,9 @@ use platform::net::PlainHttp;
 use platform::store::StoreError;
 use ring::hmac;
 use tools::Runner;
+use tools::safety::moderation::{self, Moderation};
 use tools::spec::Catalog;
 
-use super::moderation::{self, Moderation};
 use super::service_runner::SoulServiceRunner;
 use super::soul;
 use super::webhook;
@@ -22,7 +22,7 @@ pub struct Market {
     pub app: App,
     /// Sells services and texts, and finishes jobs.
     pub gate: Arc<Gate>,
-    /// The moderation model, if one is configured.
+    /// The moderation server, if one is configured.
     pub moderation: Option<Moderation>,
     /// Prices of the model that runs services here. Without a model, sellers' workers do the work.
     pub model: Option<ModelPrices>,

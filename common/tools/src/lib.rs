@@ -26,6 +26,7 @@ mod needs;
 pub mod pages;
 pub mod picture;
 pub mod quoting;
+pub mod safety;
 pub mod snapshot;
 pub mod soul;
 pub mod spec;
@@ -49,6 +50,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use web::search::index::Reader;
 
+use crate::safety::Judge;
 use crate::spec::ToolSpec;
 
 /// The implementation of a tool.
@@ -131,6 +133,8 @@ pub struct Toolbox {
     pub mail_secret: [u8; 32],
     /// The language model, if configured.
     pub model: Option<Model>,
+    /// Judges the texts of inputs.
+    pub judge: Judge,
     /// The search index of this service.
     pub index: Arc<Reader>,
     /// Queue of pages to index, if there is an indexer.
@@ -158,6 +162,7 @@ impl Toolbox {
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),
             mail_secret: [0; 32],
+            judge: Judge::configured(&config, http, clock.clone()),
             index: Arc::default(),
             index_queue: None,
             clock,

@@ -122,6 +122,9 @@ pub struct ToolSpec {
     /// How long the result can be read: shorter for personal data. The receipt is kept.
     pub retention: Duration,
     pub input: &'static [Field],
+    /// The members of `input` whose texts are judged before a price is quoted ([`crate::safety`]): what is sent to somebody
+    /// or published. Every string in these members counts.
+    pub judged: &'static [&'static str],
     /// The deployment needs at least one of these to serve a call with this input. Empty: every deployment can.
     pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
     /// Checks on the input that a schema cannot express, made before a price is quoted.
@@ -230,6 +233,7 @@ impl ToolSpec {
         deadline: Duration::from_secs(60),
         retention: RETENTION,
         input: &[],
+        judged: &[],
         needs: |_, _| Vec::new(),
         check: |_, _| Vec::new(),
         accepted: |_, _, _| Value::Null,

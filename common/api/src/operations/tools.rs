@@ -76,15 +76,20 @@ const SOLD_BY_SOULS: [(u16, &str); 5] = [
 ];
 static REFUSALS: &[(u16, &str)] = &PAID;
 /// Refusals of tools that require a wallet's proof.
-static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = {
-    let mut all = [(401, "agent_proof_required"); PAID.len() + 1];
+static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = paid_and((401, "agent_proof_required"));
+/// Refusals of tools that judge texts of their input.
+static JUDGED_REFUSALS: [(u16, &str); PAID.len() + 1] = paid_and((400, "content_blocked"));
+
+const fn paid_and(refusal: (u16, &'static str)) -> [(u16, &'static str); PAID.len() + 1] {
+    let mut all = [refusal; PAID.len() + 1];
     let mut next = 0;
     while next < PAID.len() {
         all[next] = PAID[next];
         next += 1;
     }
     all
-};
+}
+
 static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
     let mut all = [PAID[0]; PAID.len() + SOLD_BY_SOULS.len()];
     let mut next = 0;
@@ -254,12 +259,13 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
     let refusals: &'static [(u16, &'static str)] = match tool.name {
         _ if is_soul => &MARKET_REFUSALS,
         name if name == identity::SPEC.name => &PROVEN_REFUSALS,
+        _ if !tool.judged.is_empty() => &JUDGED_REFUSALS,
         _ => REFUSALS,
     };
     Operation {
         sells: Some(tool),
         beyond_schema: "before a price is quoted: your X-Max-Cost-USDC, and input rules that no schema can express (public hosts, a \
-                        seller's own schema)",
+                        seller's own schema, texts that may not be sent)",
         ..Operation::post(path, id(tool, path), tool.summary)
             .auth(auth)
             .headers(HEADERS)

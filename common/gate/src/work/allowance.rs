@@ -1,6 +1,6 @@
-//! The tools a commission may use. Each call is looked up in the commission's own list and validated like a paid call of
-//! the same tool. Its price is taken from the job's budget before it runs. A refused call does not run, and the asking
-//! model or program gets the refusal.
+//! The tools a commission may use. Each call is looked up in the commission's own list, and validated and
+//! judged like a paid call of the same tool. Its price is taken from the job's budget before it runs. A refused call does
+//! not run, and the asking model or program gets the refusal.
 
 use std::sync::Arc;
 
@@ -100,6 +100,8 @@ impl<'a> Allowance<'a> {
         let runner = runner.ok_or_else(|| "no such tool here".to_owned())?;
         let arguments = arguments.as_object().ok_or("the arguments must be an object")?;
         let arguments = self.valid(runner.spec, arguments)?;
+        let judged = self.access.toolbox.judge.check(runner.spec, &arguments).await;
+        judged.map_err(|blocked| format!("this may not be sent ({})", blocked.categories.join(", ")))?;
         let price = runner.spec.price.of(&arguments);
         self.spending.take(Resource::Tools, price).await.map_err(|refused| match refused {
             NotTaken::OverBudget { left } => format!("it costs {price} USDC, and {left} are left of the budget"),

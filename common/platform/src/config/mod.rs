@@ -153,7 +153,7 @@ pub struct CardConfig {
     pub webhook_secret: Redacted,
 }
 
-/// A second moderation of sellers' texts, after the service's own rules: `MODERATION_URL`, the origin of a server with
+/// A second moderation of sellers' texts and of what tools send, after the service's own rules: `MODERATION_URL`, the origin of a server with
 /// OpenAI's `POST /v1/moderations`, `MODERATION_KEY` (its bearer token, if it needs one) and `MODERATION_MODEL` (default
 /// `omni-moderation-latest`). Default: none.
 #[derive(Clone, Debug)]

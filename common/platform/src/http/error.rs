@@ -137,7 +137,7 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
-    /// A seller's text may not be published. `places` names the fields if our own rules found them.
+    /// A text may not be published or sent. `places` names the fields if our own rules found them.
     ContentBlocked {
         categories: Vec<String>,
         places: Vec<FieldError>,
@@ -478,7 +478,7 @@ impl ApiError {
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
             ApiError::ContentBlocked { categories, .. } => {
-                format!("this may not be published here ({})", categories.join(", "))
+                format!("this may not be published or sent here ({})", categories.join(", "))
             }
             ApiError::SlugTaken => "this slug is in use; choose another".to_owned(),
             ApiError::SoulExists => "another soul already has exactly this text; write your own".to_owned(),

@@ -1,5 +1,4 @@
-//! The moderation model, if one is configured. It adds to the rules of [`super::safety`]. If it cannot be reached,
-//! nothing is published.
+//! The client of the moderation server, if one is configured. Its callers decide what to do if it does not answer.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use platform::net::PlainHttp;
 use platform::store::{BoxFuture, StoreError};
 use serde_json::{Value, json};
 
-/// Checks texts before they are published.
+/// Checks texts before they are published or sent.
 pub trait Moderate: Send + Sync {
     /// The categories that the texts together violate; empty if they are harmless.
     fn judge<'a>(&'a self, texts: &'a [&'a str]) -> BoxFuture<'a, Result<Vec<String>, StoreError>>;

@@ -1,4 +1,4 @@
-//! Secrets pasted into a text. What is published cannot be taken back.
+//! Secrets pasted into a text. What is published or sent cannot be taken back.
 
 /// A kind of token: its prefix, and the least number of characters after it.
 struct Token {
@@ -32,6 +32,7 @@ const TOKENS: &[Token] = &[
 
 /// After these words, a long hex number is a private key and a row of words a recovery phrase.
 const KEY_WORDS: &[&str] = &["private key", "private_key", "privatekey", "secret key", "secret_key"];
+const PRIVATE_KEY_WORDS: &[&str] = &["private key", "private_key", "privatekey"];
 const PHRASE_WORDS: &[&str] =
     &["seed phrase", "recovery phrase", "mnemonic", "secret phrase", "backup phrase", "seed words", "recovery words"];
 /// Distance between such a word and the secret, in bytes.
@@ -42,8 +43,26 @@ const PHRASE: usize = 12;
 const PROSE: &[&str] =
     &["the", "and", "for", "with", "are", "from", "has", "was", "not", "but", "its", "his", "them", "were"];
 
+/// Tokens that senders make themselves and may give to a recipient.
+const GIVEN: &[&str] = &["whsec_"];
+
+/// For texts that are published.
 pub fn has_secret(text: &str) -> bool {
-    has_pem(text) || text.split(|letter: char| !is_of_token(letter)).any(is_token) || follows_its_name(text)
+    has_pem(text) || text.split(|letter: char| !is_of_token(letter)).any(is_token) || follows_its_name(text, KEY_WORDS)
+}
+
+/// For texts that are sent to somebody. Links are skipped, and so are tokens that any service makes for its users: a mail
+/// with a login link is no leak.
+pub fn was_leaked(text: &str) -> bool {
+    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '<' | '>' | '(' | ')');
+    let text: String = text.split_inclusive(is_end).filter(|word| !word.contains("://")).collect();
+    has_pem(&text)
+        || text.split(|letter: char| !is_of_token(letter)).any(|word| is_of_provider(word) && !is_given(word))
+        || follows_its_name(&text, PRIVATE_KEY_WORDS)
+}
+
+fn is_given(word: &str) -> bool {
+    GIVEN.iter().any(|prefix| word.trim_start_matches(['.', '-']).starts_with(prefix))
 }
 
 fn has_pem(text: &str) -> bool {
@@ -66,6 +85,12 @@ fn is_of_token(letter: char) -> bool {
 }
 
 fn is_token(word: &str) -> bool {
+    let trimmed = word.trim_matches(['.', '-']);
+    is_of_provider(word) || is_aws_key_id(trimmed) || is_jwt(trimmed) || is_ours(trimmed)
+}
+
+/// A token of one of [`TOKENS`].
+fn is_of_provider(word: &str) -> bool {
     let word = word.trim_matches(['.', '-']);
     let known = TOKENS.iter().filter_map(|token| Some((token, word.strip_prefix(token.prefix)?)));
     for (token, rest) in known {
@@ -75,7 +100,7 @@ fn is_token(word: &str) -> bool {
             return true;
         }
     }
-    is_aws_key_id(word) || is_jwt(word) || is_ours(word)
+    false
 }
 
 /// An AWS access key id: sixteen base32 characters after its prefix.
@@ -111,14 +136,14 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// Secrets without a form of their own are found by the words before them.
-fn follows_its_name(text: &str) -> bool {
+fn follows_its_name(text: &str, key_words: &'static [&'static str]) -> bool {
     // ASCII lower-casing keeps the byte offsets.
     let lower = text.to_ascii_lowercase();
     let behind = |names: &'static [&'static str]| {
         let lower = &lower;
         names.iter().flat_map(move |name| lower.match_indices(name).map(move |(at, _)| at + name.len()))
     };
-    behind(KEY_WORDS).any(|at| {
+    behind(key_words).any(|at| {
         let words = near(text, at).split(|letter: char| !letter.is_ascii_alphanumeric());
         words
             .map(|word| word.strip_prefix("0x").unwrap_or(word))
@@ -188,6 +213,22 @@ mod tests {
             "soul_md, soul_price and file_names_with_underscores",
         ] {
             assert!(!has_secret(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_service_gives_to_its_own_users_is_no_leak() {
+        let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        for text in [
+            &format!("Log in: https://app.example/?t={jwt}"),
+            &format!("Your token is {jwt}, your key key_{HEX}."),
+            "Your signing secret is whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw1x2y",
+            "<img src=\"https://maps.example/?key=AIzaSyD4x7Qm2kLp9Rt5Vw8Yz1Bc3De6Fg0HjKn\">",
+        ] {
+            assert!(has_secret(text) && !was_leaked(text), "{text}");
+        }
+        for text in ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", &format!("her private key: 0x{HEX}")] {
+            assert!(was_leaked(text), "{text}");
         }
     }
 }
