@@ -65,6 +65,8 @@
 //! | `research` | research with and without a model, hostile pages, public data about people |
 //! | `template` | `template.yaml` matches the code |
 //! | `events` | the sample events through the Lambda adapter |
+//! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
+//! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
 
 mod abuse;
 mod approvals;
@@ -82,6 +84,8 @@ mod credits;
 mod deployed;
 mod discovery;
 mod earnings;
+mod email;
+mod email_smtp;
 mod events;
 mod exposure;
 mod faults;

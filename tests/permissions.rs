@@ -1,5 +1,5 @@
 //! Checks that the roles in `template.yaml` match what the functions do. `support::run` checks this in every test; the
-//! rest is here: rights that Lambda uses itself, secrets, models, and unused permissions.
+//! rest is here: rights that Lambda uses itself, secrets, models, mails by SES, and unused permissions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -198,6 +198,28 @@ fn functions_that_call_a_model_may_call_bedrock() {
             demand(&roles, function, Action::new("bedrock:InvokeModel", model), "MODEL_NAME may name it");
         }
     }
+}
+
+/// The function that is told the configuration set sends mails by Amazon SES. (Amazon SES API v2, "SendEmail"; Service
+/// Authorization Reference: a raw message needs `ses:SendRawEmail`, and the configuration set is a resource of its own.)
+#[test]
+fn the_worker_may_send_by_ses() {
+    let roles = Roles::of(&template()).unwrap();
+    let sending: Vec<&str> = roles
+        .all()
+        .filter(|(_, role)| role.variables.contains_key("EMAIL_CONFIGURATION_SET"))
+        .map(|(function, _)| function)
+        .collect();
+    assert_eq!(sending, ["worker"]);
+    for action in ["ses:SendEmail", "ses:SendRawEmail"] {
+        for resource in ["identity/agents.example.com", "configuration-set/agents"] {
+            let action = Action::new(action, format!("arn:aws:ses:{REGION}:{ACCOUNT}:{resource}"));
+            demand(&roles, "worker", action, "it sends mails of agents");
+        }
+    }
+    let without = equipped(Template::of_project().unwrap()).with("EmailProviders", "");
+    let mail = Action::new("ses:SendEmail", format!("arn:aws:ses:{REGION}:{ACCOUNT}:identity/agents.example.com"));
+    assert!(Roles::of(&without).unwrap().judge("worker", &mail).is_err(), "without a provider it sends none");
 }
 
 /// The variables of each function that name secrets.

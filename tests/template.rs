@@ -135,7 +135,7 @@ fn the_templates_tables_match_the_code() {
 #[test]
 fn every_variable_of_the_template_is_read_by_the_code() {
     let template = template();
-    let code = ["mod.rs", "providers.rs"]
+    let code = ["mod.rs", "providers.rs", "email.rs"]
         .map(|file| std::fs::read_to_string(root().join("common/platform/src/config").join(file)).unwrap())
         .concat();
     let shared = template["Globals"]["Function"]["Environment"]["Variables"].as_object().unwrap().keys();

@@ -353,6 +353,7 @@ def rehearse(options, clock):
         # The local chain asks for a thousand times the gas price of an L2.
         "EtherUsdc": "1", "PublicHost": "distribution",
         "PublicBaseUrl": PUBLIC_ORIGIN, "AlarmEmail": "operator@rehearsal.example", "MailFrom": "agora@rehearsal.example",
+        "EmailDomains": "agents.test",
         "PeopleProviders": "hunter", "ProviderUrls": json.dumps({"hunter": vendors.url, "sec": vendors.url}),
         **make_secrets(client, relay),
     }

@@ -38,6 +38,7 @@ pub(crate) fn table_name<'a>(tables: &'a Tables, word: &str) -> &'a str {
         "jobs" => &tables.jobs,
         "ledger" => &tables.ledger,
         "agents" => &tables.agents,
+        "messages" => &tables.messages,
         _ => &tables.souls,
     }
 }

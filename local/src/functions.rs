@@ -110,6 +110,8 @@ pub struct Functions {
     pub aggregator: Aggregator,
     pub pusher: Pusher,
     pub socket: Socket,
+    /// The toolbox of the function that takes inbound mail.
+    pub mailboxes: Arc<Toolbox>,
 }
 
 pub struct Scheduler {
@@ -137,6 +139,8 @@ impl SharedResources {
 
         let knowledge = open("knowledge").await?;
         let knowledge = knowledge.gate(&knowledge::RUNNERS).await?;
+        let messaging = open("messaging").await?.gate(messaging::RUNNERS).await?;
+        let mailboxes = messaging.engine.toolbox.clone();
         let credits = open("credits").await?;
         let cards = Cards::configured(&credits.config, &credits.connections.http);
         let credits = credits.gate(credits::RUNNERS).await?;
@@ -181,6 +185,7 @@ impl SharedResources {
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
+            (messaging::GROUP, messaging::router(Arc::new(messaging))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
             ("souls", souls::router(Arc::new(souls))),
@@ -263,6 +268,7 @@ impl SharedResources {
             aggregator,
             pusher,
             socket,
+            mailboxes,
         })
     }
 }

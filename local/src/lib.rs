@@ -4,7 +4,8 @@
 //! passes on what API Gateway would ([`http_api`]), [`queue`] has visibility timeouts and a dead-letter list, [`blobs`] is
 //! a folder, [`database`] is an embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is
 //! a real EVM node. [`functions`] opens each function with its own identity, and [`iam`] enforces its role from
-//! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet.
+//! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet, and [`smtp`] takes
+//! inbound mail.
 //!
 //! Start with [`stack`], which puts everything together.
 
@@ -20,6 +21,7 @@ pub mod queue;
 pub mod report;
 pub mod settings;
 pub mod site;
+pub mod smtp;
 pub mod sockets;
 pub mod stack;
 pub mod state;

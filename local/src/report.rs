@@ -18,6 +18,8 @@ pub fn json(stack: &Stack) -> Value {
         "soul_base_url": stack.base_url,
         "ws_url": stack.base_url.replacen("http", "ws", 1),
         "site_url": stack.site_url,
+        // For inbound mail.
+        "smtp": {"host": stack.smtp.ip().to_string(), "port": stack.smtp.port()},
         "chain": {
             "rpc_url": stack.config.chain.rpc_url,
             "chain_id": stack.config.chain.chain_id,
@@ -30,6 +32,7 @@ pub fn json(stack: &Stack) -> Value {
         "database_url": stack.config.aws.endpoint,
         "agents_table": stack.config.tables.agents,
         "souls_table": stack.config.tables.souls,
+        "email_domains": stack.config.email.domains.join(","),
         // Names only: the doctor finds missing ones by them.
         "provider_keys": stack.config.providers.keys.keys().collect::<Vec<_>>(),
         "pid": std::process::id(),
@@ -49,8 +52,10 @@ pub fn human(stack: &Stack) -> String {
          \n  buy a page      make read\
          \n  use a token     make spend\
          \n  marketplace     make tour\
+         \n  inbound mail    SMTP at {smtp}\
          \n  mails           are written to {outbox}/\
          \n\nCtrl-C stops it and keeps its state; make reset deletes the state.\n",
+        smtp = stack.smtp,
         outbox = stack.outbox.display(),
         name = stack.config.service_name,
     )

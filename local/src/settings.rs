@@ -10,6 +10,8 @@ use crate::Error;
 pub struct Settings {
     /// `PORT`: the gateway's port; any free one if not set.
     pub port: u16,
+    /// `SMTP_LISTEN_PORT`: the port for inbound mail, 0 for any free one. If not set, 2525, or a free one if that is in use.
+    pub smtp_port: Option<u16>,
     /// `LOCAL_FETCH_ALLOW`: host:port pairs that may be read despite a private address.
     pub fetch_allow: Vec<(String, u16)>,
     /// `LOCAL_OPEN_TO_PAGES`: `true` allows web pages of other origins to call, as a deployed service does.
@@ -20,12 +22,14 @@ impl Settings {
     pub fn read(environment: &HashMap<String, String>) -> Result<Settings, ConfigErrors> {
         let mut problems = Vec::new();
         let text = |name: &str| environment.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-        let port = text("PORT").map_or(0, |port| {
-            port.parse().unwrap_or_else(|_| {
-                problems.push(format!("PORT must be a port number (got {port:?})"));
+        let mut port = |name: &str| {
+            let port = text(name)?;
+            Some(port.parse().unwrap_or_else(|_| {
+                problems.push(format!("{name} must be a port number (got {port:?})"));
                 0
-            })
-        });
+            }))
+        };
+        let (port, smtp_port) = (port("PORT").unwrap_or(0), port("SMTP_LISTEN_PORT"));
         let mut fetch_allow = Vec::new();
         for pair in
             text("LOCAL_FETCH_ALLOW").unwrap_or_default().split(',').map(str::trim).filter(|pair| !pair.is_empty())
@@ -42,7 +46,7 @@ impl Settings {
             text == "true"
         });
         if problems.is_empty() {
-            Ok(Settings { port, fetch_allow, open_to_pages })
+            Ok(Settings { port, smtp_port, fetch_allow, open_to_pages })
         } else {
             Err(ConfigErrors(problems))
         }
@@ -76,11 +80,16 @@ mod tests {
 
     #[test]
     fn every_problem_is_listed_at_once() {
-        let environment =
-            [("PORT", "99999"), ("LOCAL_FETCH_ALLOW", "localhost"), ("QUOTE_TTL_SECONDS", "x"), ("PAY_TO", "me")];
+        let environment = [
+            ("PORT", "99999"),
+            ("SMTP_LISTEN_PORT", "smtp"),
+            ("LOCAL_FETCH_ALLOW", "localhost"),
+            ("QUOTE_TTL_SECONDS", "x"),
+            ("PAY_TO", "me"),
+        ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let problems = check(&environment).unwrap_err().0;
-        assert_eq!(problems.len(), 4, "{problems:?}");
+        assert_eq!(problems.len(), 5, "{problems:?}");
         assert!(check(&HashMap::new()).is_ok());
         let own_chain = HashMap::from([("CHAIN_RPC_URL".to_owned(), "http://127.0.0.1:8545".to_owned())]);
         assert_eq!(check(&own_chain).unwrap_err().0, ["PAY_TO is required"]);

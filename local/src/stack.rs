@@ -33,7 +33,7 @@ use crate::gateway::{self, Groups};
 use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, report, site, sockets, state, stream};
+use crate::{Error, database, report, site, smtp, sockets, state, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -77,6 +77,8 @@ pub enum Background {
 pub struct Stack {
     pub base_url: String,
     pub site_url: String,
+    /// Where inbound mail is taken (SMTP).
+    pub smtp: SocketAddr,
     /// The variables it was started with, including defaults.
     pub environment: HashMap<String, String>,
     /// The operator's configuration, with every variable.
@@ -113,7 +115,9 @@ impl Options {
     /// Keeps nothing; everything else is default.
     pub fn in_memory(chain: Arc<DevChain>) -> Options {
         Options {
-            environment: HashMap::from([("LOCAL_OPEN_TO_PAGES".to_owned(), "true".to_owned())]),
+            environment: [("LOCAL_OPEN_TO_PAGES", "true"), ("SMTP_LISTEN_PORT", "0")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             state: None,
             chain: Some(chain),
             clock: Clock::system(),
@@ -146,6 +150,7 @@ impl Options {
         default("AWS_SECRET_ACCESS_KEY", "local");
         default("SERVICE_SECRET", secret);
         default("ACP_BEARER_TOKENS", "local-acp-token");
+        default("EMAIL_DOMAINS", "agents.test");
         if let Some(chain) = &self.chain {
             default("CHAIN_ID", &chain.chain_id().to_string());
             default("CHAIN_RPC_URL", chain.rpc_url());
@@ -165,6 +170,7 @@ impl Stack {
         let open_to_pages = settings.open_to_pages;
         let site_listener = site_listener(options.state.as_deref()).await?;
         let site_address = site_listener.local_addr()?;
+        let smtp_listener = smtp::listen(settings.smtp_port).await?;
         let given = options.environment.get("AWS_ENDPOINT_URL");
         let endpoint = match (given, &options.state) {
             (Some(endpoint), _) => endpoint.clone(),
@@ -222,12 +228,14 @@ impl Stack {
         };
         let functions = ground.functions().await?;
         let groups: Groups = Arc::new(functions.groups);
+        let mailboxes = smtp::Mailboxes::new(functions.mailboxes, &config)?;
 
         let payers = options.chain.as_ref().map(|chain| chain.payers().to_vec()).unwrap_or_default();
         let queues = ground.queues;
         let mut stack = Stack {
             base_url,
             site_url: format!("http://{site_address}"),
+            smtp: smtp_listener.local_addr()?,
             environment: ground.environment,
             config: config.clone(),
             app,
@@ -267,6 +275,7 @@ impl Stack {
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
+        tasks.spawn(smtp::serve(smtp_listener, mailboxes));
         if let (Some(chain), Some(_)) = (&stack.chain, &options.state) {
             tasks.spawn(keep_time(chain.clone()));
         }

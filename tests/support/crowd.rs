@@ -299,7 +299,13 @@ pub fn connect(database: &Database) -> (Db, Arc<Counted>) {
         .http_client(http_client_fn(move |_, _| wire.clone()))
         .build();
     let name = |word: &str| format!("crowd-{word}");
-    let tables = Tables { jobs: name("jobs"), ledger: name("ledger"), agents: name("agents"), souls: TABLE.to_owned() };
+    let tables = Tables {
+        jobs: name("jobs"),
+        ledger: name("ledger"),
+        agents: name("agents"),
+        souls: TABLE.to_owned(),
+        messages: name("messages"),
+    };
     (Db::new(aws_sdk_dynamodb::Client::from_conf(config), tables), counted)
 }
 

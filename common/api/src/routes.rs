@@ -125,6 +125,16 @@ const FREE: &[Route] = &[
     Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/test" },
     Route { group: "webhooks", method: "GET", path: "/v1/webhooks/{id}/deliveries" },
     Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/deliveries/{event}/replay" },
+    Route { group: "messaging", method: "POST", path: "/v1/tools/email/quote" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/email/analytics/{domain}" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/email/domains" },
+    Route { group: "messaging", method: "POST", path: "/v1/tools/email/domains/{domain}/pause" },
+    Route { group: "messaging", method: "POST", path: "/v1/tools/email/domains/{domain}/resume" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/email/unsubscribe/{token}" },
+    Route { group: "messaging", method: "POST", path: "/v1/tools/email/unsubscribe/{token}" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/inbox" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/inbox/{emailId}" },
+    Route { group: "messaging", method: "POST", path: "/v1/providers/ses" },
     Route { group: "mcp", method: "POST", path: "/mcp" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },
@@ -216,7 +226,8 @@ const ANY_HEADER: HeaderValue = HeaderValue::from_static("*, authorization");
 /// people decide are excluded.
 async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Response) -> Response {
     let path = request.uri().path();
-    let is_open = !["/approve/", "/identity/"].iter().any(|pages| path.starts_with(pages));
+    let pages = ["/approve/", "/identity/", "/v1/tools/email/unsubscribe/"];
+    let is_open = !pages.iter().any(|pages| path.starts_with(pages));
     let preflight = (request.method() == Method::OPTIONS).then(|| allowed(path)).flatten();
     let allow = preflight.and_then(|allow| HeaderValue::from_str(&allow).ok());
     let mut response = match &allow {

@@ -31,6 +31,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// An array of at most `max` items.
     List { of: &'static Kind, max: usize },
+    /// One item, or an array of 1 to `max` items. The result is an array.
+    OneOrMore { of: &'static Kind, max: usize },
     /// An object with these members. Other members are dropped, or kept if `open`.
     Object { fields: &'static [Field], open: bool },
 }
@@ -210,6 +212,17 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
             Some(Value::Array(kept.collect()))
         }
         (Kind::List { .. }, _) => wrong("must be an array".to_owned()),
+        (Kind::OneOrMore { of, max }, Value::Array(items)) => {
+            if items.is_empty() || items.len() > *max {
+                return wrong(format!("must have 1 to {max} items, has {}", items.len()));
+            }
+            let kept = items
+                .iter()
+                .enumerate()
+                .filter_map(|(index, item)| check(of, item, &format!("{path}.{index}"), errors));
+            Some(Value::Array(kept.collect()))
+        }
+        (Kind::OneOrMore { of, .. }, one) => check(of, one, path, errors).map(|one| Value::Array(vec![one])),
         (Kind::Object { fields, open }, Value::Object(object)) => {
             Some(Value::Object(check_object(fields, *open, object, path, errors)))
         }
@@ -294,6 +307,10 @@ pub fn kind_schema(kind: &Kind) -> Value {
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
         Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
+        Kind::OneOrMore { of, max } => {
+            let items = kind_schema(of);
+            json!({"anyOf": [items, {"type": "array", "items": items, "minItems": 1, "maxItems": max}]})
+        }
         // Unknown members are dropped, not refused, so every object's schema allows more.
         Kind::Object { fields, .. } => object_schema(fields, true),
     }
@@ -338,6 +355,25 @@ mod tests {
             Value::Object(kept),
             json!({"code": "AB", "year": 2003, "open": {"n": 1, "more": [1]}, "names": []})
         );
+    }
+
+    #[test]
+    fn one_item_counts_as_a_list_of_one() {
+        const CODE: Kind = Kind::Text { min: 2, max: 2, format: Some(&UPPER) };
+        const FIELDS: &[Field] = &[Field::required("codes", Kind::OneOrMore { of: &CODE, max: 2 }, "codes")];
+        let read = |body: Value| validate(FIELDS, body.as_object().unwrap()).map(Value::Object);
+        assert_eq!(read(json!({"codes": "AB"})), Ok(json!({"codes": ["AB"]})));
+        assert_eq!(read(json!({"codes": ["AB", "CD"]})), Ok(json!({"codes": ["AB", "CD"]})));
+        for (body, path) in [
+            (json!({"codes": "ab"}), "codes"),
+            (json!({"codes": ["AB", "c"]}), "codes.1"),
+            (json!({"codes": []}), "codes"),
+            (json!({"codes": ["AB", "AB", "AB"]}), "codes"),
+            (json!({"codes": 1}), "codes"),
+        ] {
+            assert_eq!(read(body).unwrap_err()[0].path, path);
+        }
+        assert_eq!(schema(FIELDS)["properties"]["codes"]["anyOf"][1]["maxItems"], 2);
     }
 
     #[test]

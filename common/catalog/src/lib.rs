@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use platform::config::Capability;
 use tools::Runner;
 use tools::spec::{Catalog, ToolSpec};
+use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_people::vendors;
 use tools_people::{enrichment, verification};
@@ -29,12 +30,13 @@ macro_rules! sell {
 }
 
 sell! {
-    tools: vehicle_identification, web_search, web_read;
+    tools: vehicle_identification, web_search, web_read, email;
     families: research, enrichment, verification, lookups, local,
 }
 
 /// Every tool.
-pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog { tools: specs(), quoters: Vec::new(), providers });
+pub static CATALOG: LazyLock<Catalog> =
+    LazyLock::new(|| Catalog { tools: specs(), quoters: vec![&tools_email::quote::QUOTER], providers });
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {
@@ -43,12 +45,13 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::EmailCheck => vec!["hunter"],
         Capability::Identity => vec!["stripe"],
         Capability::Places => vec!["google_places", "overpass"],
+        Capability::Email => tools_email::providers::NAMES.to_vec(),
     }
 }
 
 /// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
 /// catalog changes and this does not.
-pub const UPDATED: &str = "2026-11-21T00:00:00Z";
+pub const UPDATED: &str = "2026-11-23T00:00:00Z";
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Notifications to agents: jobs that ended, credits issued, budgets nearly spent.
+//! Notifications to agents: jobs that ended, credits issued, budgets nearly spent, mails that arrived.
 //!
 //! A notification is one item of the agents table, `AGENT#<agent>` / `NOTE#<ulid>`, sorted by its key. Its id is derived
 //! from its cause and the time of the cause. The write has no condition and does not touch the read mark, so raising
@@ -52,6 +52,10 @@ pub enum NotificationKind {
     SoulSale,
     PayoutCompleted,
     LinkedinReconnectRequired,
+    /// A mail has arrived in the agent's mailbox.
+    EmailReceived,
+    /// A mail that the agent sent was refused for good after it had been accepted for delivery.
+    EmailBounced,
     /// Events could not be delivered to one of the agent's webhook endpoints (see `webhooks`).
     WebhookFailed,
 }
@@ -343,6 +347,8 @@ mod tests {
             (SoulSale, "soul_sale"),
             (PayoutCompleted, "payout_completed"),
             (LinkedinReconnectRequired, "linkedin_reconnect_required"),
+            (EmailReceived, "email_received"),
+            (EmailBounced, "email_bounced"),
             (WebhookFailed, "webhook_failed"),
         ] {
             assert_eq!(json!(kind), json!(name));

@@ -82,6 +82,9 @@ impl Catalog {
     }
 }
 
+/// Checks an input against what the quote locked ([`crate::quoting::AskedPrice::locked`]).
+pub type CheckQuoted = fn(&Map<String, Value>, &Map<String, Value>) -> Result<(), ApiError>;
+
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
     pub name: &'static str,
@@ -114,7 +117,9 @@ pub struct ToolSpec {
     /// The members of the input that a quote is bound to; empty: the whole body.
     pub quoted_fields: &'static [&'static str],
     /// Checks the input of a paid call against what its quote locked.
-    pub check_quoted: fn(&Map<String, Value>, &Map<String, Value>) -> Result<(), ApiError>,
+    pub check_quoted: CheckQuoted,
+    /// Status and code of refusals that only this tool has.
+    pub refusals: &'static [(u16, &'static str)],
     /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
     pub category: &'static str,
     /// Time limit of the work; after it the call fails and is refunded.
@@ -229,6 +234,7 @@ impl ToolSpec {
         quote_ttl: None,
         quoted_fields: &[],
         check_quoted: |_, _| Ok(()),
+        refusals: &[],
         category: "data",
         deadline: Duration::from_secs(60),
         retention: RETENTION,

@@ -43,6 +43,7 @@ pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashM
         ("account", account::router(app.clone())),
         ("insights", insights::router(app.clone(), cursors)),
         ("credits", credits::router(gate.clone(), None)),
+        (messaging::GROUP, messaging::router(gate.clone())),
         (knowledge::GROUP, knowledge::router(gate)),
     ])
 }

@@ -17,7 +17,9 @@ use ledger::payments::idempotency::{self, IdempotencyKey};
 use platform::auth::Scope;
 use platform::http::headers::MAX_KEY_BYTES;
 use platform::http::{ApiError, Params, Segment, private_json};
-use serde_json::json;
+use platform::store::StoreError;
+use serde_json::{Value, json};
+use tools_email::{domain, recipient, send};
 
 pub fn router(app: App) -> Router {
     let router = Router::new()
@@ -27,7 +29,8 @@ pub fn router(app: App) -> Router {
     api::routes::finish(router.with_state(app))
 }
 
-/// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce.
+/// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce. For sent
+/// e-mail also the reads of its recipients.
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         // An agent platform may read the jobs that its checkout sessions bought.
@@ -46,11 +49,29 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
             None => job.ordered.as_ref().map(|ordered| ordered.platform) == platform,
         });
         let job = job.ok_or(ApiError::NotFound)?;
-        let body = view::poll(&*app.blobs, &job).await?;
+        let mut body = view::poll(&*app.blobs, &job).await?;
+        if job.tool == send::SPEC.name {
+            add_tracking(&app, &job, &mut body).await?;
+        }
         limits::take_result(&app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok(gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)
+}
+
+/// Adds what became of a sent e-mail so far, and the sender's domain. Nothing before the work has begun.
+async fn add_tracking(app: &App, job: &Job, body: &mut Value) -> Result<(), StoreError> {
+    let Some(tracking) = recipient::tracking(&app.db, job.agent, job.request_id).await? else { return Ok(()) };
+    let domain = tracking["from"].as_str().and_then(|from| from.rsplit_once('@')).map(|(_, domain)| domain.to_owned());
+    body["email_tracking"] = tracking;
+    if let Some(name) = domain {
+        let known = domain::load(&app.db, job.agent, &name).await?;
+        body["domain_info"] = json!({"domain": name});
+        if let Some(known) = known {
+            body["domain_info"]["status"] = json!(known.provisioning);
+        }
+    }
+    Ok(())
 }
 
 /// `GET /v1/payments/{nonce or transaction hash}`: the state of a payment. Both values are public on the chain, so no proof

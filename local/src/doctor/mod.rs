@@ -6,6 +6,7 @@
 
 mod chain;
 mod cloud;
+mod email;
 mod functions;
 mod service;
 mod settings;
@@ -99,6 +100,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     functions::check(&mut environment, &mut report).await;
     let environment = &environment;
     let Some(config) = settings::check(environment, &mut report) else { return report };
+    email::check(&config, &mut report);
     let config = Arc::new(config);
     let connections = match Connections::open(&config) {
         Ok(connections) => connections,
@@ -155,6 +157,7 @@ pub fn of_stack(environment: &mut HashMap<String, String>, announcement: &Path) 
         ("SERVICE_SECRET", secret),
         ("BLOB_FOLDER", blobs),
         ("PROVIDER_KEYS", keys),
+        ("EMAIL_DOMAINS", text("/email_domains")),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             environment.entry(name.to_owned()).or_insert(value);

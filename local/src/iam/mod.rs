@@ -156,7 +156,7 @@ pub fn equipped(template: Template) -> Template {
     let given = secrets
         .iter()
         .fold(template, |template, name| template.with(&format!("{name}SecretArn"), arn(&name.to_lowercase())));
-    given.with("ModelProvider", "bedrock").with("PublicHost", "distribution")
+    given.with("ModelProvider", "bedrock").with("PublicHost", "distribution").with("EmailProviders", "ses")
 }
 
 /// A part of a statement that allowed a request.

@@ -174,7 +174,9 @@ fn llms(site: &Site) -> String {
             tool.summary,
             prices::answer(tool)
         ));
-        examples.push_str(&format!("```sh\n# answers 402\n{}\n```\n\n", curl(site, tool)));
+        if tool.quote_path.is_none() {
+            examples.push_str(&format!("```sh\n# answers 402\n{}\n```\n\n", curl(site, tool)));
+        }
     }
     site.fill(LLMS, &[("tools", &tools), ("examples", examples.trim_end())])
 }
@@ -296,7 +298,7 @@ mod tests {
         };
         let all: Vec<String> = site().listed().map(said).collect();
         let digest = const_hex::encode(&base::digest::sha256(all.join("\n").as_bytes())[..6]);
-        let wanted = ("2026-11-21T00:00:00Z", "b7b9d239b65a");
+        let wanted = ("2026-11-23T00:00:00Z", "555d86245591");
         assert_eq!(
             (UPDATED, digest.as_str()),
             wanted,

@@ -15,6 +15,7 @@ pub mod credits;
 pub mod document;
 pub mod insights;
 pub mod mcp;
+pub mod messaging;
 pub mod meta;
 pub mod requests;
 pub mod schemas;
@@ -255,6 +256,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         souls::OPERATIONS,
         seller::OPERATIONS,
         webhooks::OPERATIONS,
+        messaging::OPERATIONS,
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];

@@ -3,6 +3,7 @@
 use base::input::{Field, Kind};
 use platform::http::headers::MAX_KEY_BYTES;
 
+use super::messaging::PROVISIONING;
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
 use super::{Answer, Auth, Operation};
@@ -53,10 +54,26 @@ pub static REQUEST: Named = Named {
         may("kept_usdc", Shape::Usdc)
             .about("The part that is not paid back: failed work had used it up for paid tools and the model, or completed work used it. With credited_usdc it adds up to the price"),
         may("progress", Shape::Object(PROGRESS)).about("Progress of long work"),
+        may("email_tracking", Shape::Object(TRACKING)).about("For sent e-mail: what became of it so far"),
+        may("domain_info", Shape::Object(DOMAIN)).about("For sent e-mail: the sender's domain"),
     ]),
 };
 
 static PROGRESS: &[Member] = &[may("message", Shape::Text), may("percent", Shape::Integer)];
+
+static TRACKING: &[Member] = &[
+    has("status", Shape::Text).about("The state of all recipients, or `sending` or `mixed`"),
+    has("opens", Shape::Integer),
+    has("clicks", Shape::Integer),
+    has("to", Shape::Either(&[Shape::Text, Shape::List(&Shape::Text)])),
+    has("last_event_at", Shape::OrNull(&Shape::Time)),
+    has("recipients", Shape::Map(&Shape::Integer)).about("How many recipients are in each state"),
+    may("from", Shape::Text),
+    may("subject", Shape::Text),
+    may("created_at", Shape::Time),
+];
+
+static DOMAIN: &[Member] = &[has("domain", Shape::Text), may("status", Shape::Choice(PROVISIONING))];
 
 static PAYMENT: &[Member] = &[
     has("nonce", Shape::Hash),

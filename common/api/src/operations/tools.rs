@@ -8,7 +8,6 @@ use base::input::{Field, Kind};
 use ledger::payments::wire;
 use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
 use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
-use tools_people::verification::identity;
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::{OK, SETTLEMENT};
@@ -74,31 +73,27 @@ const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (404, "soul_not_found"),
     (404, "service_not_found"),
 ];
-static REFUSALS: &[(u16, &str)] = &PAID;
-/// Refusals of tools that require a wallet's proof.
-static PROVEN_REFUSALS: [(u16, &str); PAID.len() + 1] = paid_and((401, "agent_proof_required"));
-/// Refusals of tools that judge texts of their input.
-static JUDGED_REFUSALS: [(u16, &str); PAID.len() + 1] = paid_and((400, "content_blocked"));
 
-const fn paid_and(refusal: (u16, &'static str)) -> [(u16, &'static str); PAID.len() + 1] {
-    let mut all = [refusal; PAID.len() + 1];
-    let mut next = 0;
-    while next < PAID.len() {
-        all[next] = PAID[next];
-        next += 1;
+/// The refusals of everything that is sold, by the tool's name.
+static REFUSALS: LazyLock<HashMap<&'static str, Vec<(u16, &'static str)>>> = LazyLock::new(|| {
+    let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
+    sold.map(|tool| (tool.name, refusals(tool))).collect()
+});
+
+fn refusals(tool: &ToolSpec) -> Vec<(u16, &'static str)> {
+    let mut all = PAID.to_vec();
+    if MARKET.iter().any(|sold| sold.name == tool.name) {
+        all.extend(SOLD_BY_SOULS);
     }
+    if !tool.judged.is_empty() {
+        all.push((400, "content_blocked"));
+    }
+    if tool.quote_path.is_some() {
+        all.push((400, "quote_id_required"));
+    }
+    all.extend(tool.refusals);
     all
 }
-
-static MARKET_REFUSALS: [(u16, &str); PAID.len() + SOLD_BY_SOULS.len()] = {
-    let mut all = [PAID[0]; PAID.len() + SOLD_BY_SOULS.len()];
-    let mut next = 0;
-    while next < all.len() {
-        all[next] = if next < PAID.len() { PAID[next] } else { SOLD_BY_SOULS[next - PAID.len()] };
-        next += 1;
-    }
-    all
-};
 
 static SERVICE: &[Member] = &[has("name", Shape::Text), has("seller", Shape::Text), has("price", Shape::Usdc)];
 
@@ -256,12 +251,6 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
         _ => &[POLL, EXPLAIN],
     };
     let auth = if tool.sells_credits { Auth::WalletBuyer } else { Auth::Buyer };
-    let refusals: &'static [(u16, &'static str)] = match tool.name {
-        _ if is_soul => &MARKET_REFUSALS,
-        name if name == identity::SPEC.name => &PROVEN_REFUSALS,
-        _ if !tool.judged.is_empty() => &JUDGED_REFUSALS,
-        _ => REFUSALS,
-    };
     Operation {
         sells: Some(tool),
         beyond_schema: "before a price is quoted: your X-Max-Cost-USDC, and input rules that no schema can express (public hosts, a \
@@ -271,7 +260,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
             .headers(HEADERS)
             .body(Body::Sold)
             .answers(answers)
-            .refuses(refusals)
+            .refuses(REFUSALS.get(tool.name).map_or(&[], Vec::as_slice))
             .links(links)
     }
 }

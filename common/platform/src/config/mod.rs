@@ -3,6 +3,7 @@
 //! The doc comment of each field names its variable; the README has a table of them. A bad value stops the start, and all
 //! bad values are reported together.
 
+mod email;
 mod platforms;
 mod prices;
 mod providers;
@@ -18,6 +19,7 @@ use evm::signature::PrivateKey;
 use evm::{Address, Word, eip712};
 use rust_decimal::Decimal;
 
+pub use email::EmailConfig;
 pub use platforms::{Platform, Platforms};
 pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
@@ -43,6 +45,7 @@ pub struct Config {
     pub settlement: SettlementConfig,
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
+    pub email: EmailConfig,
     pub moderation: Option<ModerationConfig>,
     /// `SOUL_REQUIRE_PROOF`: if `true`, reading or rating a job needs a proof. Default: `X-Agent-ID` alone is enough.
     pub soul_require_proof: bool,
@@ -207,7 +210,8 @@ pub struct ProbeConfig {
     pub port: u16,
 }
 
-/// Outgoing mail. Without both settings, none is sent.
+/// The service's own mails, to people who approve or are warned. Without both settings, none is sent. With
+/// `EMAIL_PROVIDERS=smtp`, the same relay takes the mails of agents.
 #[derive(Clone, Debug)]
 pub struct MailConfig {
     /// `SMTP_URL`: a relay, `smtps://user:password@host:465` or `smtp://user:password@host:587?tls=required`. TLS is
@@ -259,13 +263,14 @@ pub struct AwsConfig {
     pub acp_secret_arn: Option<String>,
 }
 
-/// Table names: `TABLE_PREFIX` (default `agora`), a hyphen and `jobs`, `ledger`, `agents` or `souls`.
+/// Table names: `TABLE_PREFIX` (default `agora`), a hyphen and `jobs`, `ledger`, `agents`, `souls` or `messages`.
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub jobs: String,
     pub ledger: String,
     pub agents: String,
     pub souls: String,
+    pub messages: String,
 }
 
 /// A secret. `Debug` does not show it.
@@ -427,6 +432,7 @@ impl Config {
             settlement,
             cards,
             mail: env.mail(),
+            email: EmailConfig::read(&mut env),
             moderation: env.moderation(),
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
             platforms: env.platforms(),
@@ -441,6 +447,7 @@ impl Config {
                 ledger: format!("{prefix}-ledger"),
                 agents: format!("{prefix}-agents"),
                 souls: format!("{prefix}-souls"),
+                messages: format!("{prefix}-messages"),
             },
         };
         if env.problems.is_empty() { Ok(config) } else { Err(ConfigErrors(env.problems)) }
@@ -602,6 +609,12 @@ impl Reader<'_> {
         price
     }
 
+    /// A comma-separated list.
+    fn list(&self, name: &str) -> Vec<String> {
+        let text = self.text(name).unwrap_or_default();
+        text.split(',').map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
+    }
+
     /// A JSON object whose values are strings.
     fn names(&mut self, name: &str) -> BTreeMap<String, String> {
         let Some(text) = self.text(name) else { return BTreeMap::new() };
@@ -630,9 +643,7 @@ impl Reader<'_> {
     }
 
     fn allowed_origins(&mut self) -> Vec<String> {
-        let text = self.text("ALLOWED_ORIGINS").unwrap_or_default();
-        let origins: Vec<String> =
-            text.split(',').map(|origin| origin.trim().to_owned()).filter(|origin| !origin.is_empty()).collect();
+        let origins = self.list("ALLOWED_ORIGINS");
         let is_origin = |origin: &String| {
             url::Url::parse(origin)
                 .is_ok_and(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none())
@@ -765,6 +776,9 @@ mod tests {
             ("MODEL_TIMEOUT_SECONDS", "0"),
             ("MODEL_INPUT_USD_PER_MILLION", "free"),
             ("MODEL_OUTPUT_USD_PER_MILLION", "10001"),
+            ("EMAIL_DOMAINS", "localhost"),
+            ("EMAIL_TOPICS", "arn:aws:sqs:us-east-1:000000000000:events"),
+            ("EMAIL_CONFIGURATION_SET", "two words"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -789,6 +803,9 @@ mod tests {
             "MODEL_TIMEOUT_SECONDS",
             "MODEL_INPUT_USD_PER_MILLION",
             "MODEL_OUTPUT_USD_PER_MILLION",
+            "EMAIL_DOMAINS",
+            "EMAIL_TOPICS",
+            "EMAIL_CONFIGURATION_SET",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

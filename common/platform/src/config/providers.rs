@@ -19,15 +19,19 @@ pub enum Capability {
     Identity,
     /// `PLACES_PROVIDERS`: local businesses.
     Places,
+    /// `EMAIL_PROVIDERS`: who takes mails to addresses outside this deployment: `ses`, or `smtp` (the relay of `SMTP_URL`).
+    /// Only the first is used: a mail that one may have sent must not be given to another.
+    Email,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 5] = [
+    pub const ALL: [(Capability, &'static str); 6] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
         (Capability::Identity, "IDENTITY_PROVIDERS"),
         (Capability::Places, "PLACES_PROVIDERS"),
+        (Capability::Email, "EMAIL_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.
@@ -68,10 +72,7 @@ impl ProvidersConfig {
     pub(super) fn read(env: &mut Reader<'_>) -> ProvidersConfig {
         let mut order = BTreeMap::new();
         for (capability, variable) in Capability::ALL {
-            let text = env.text(variable).unwrap_or_default();
-            let names: Vec<String> =
-                text.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
-            order.insert(capability, names);
+            order.insert(capability, env.list(variable));
         }
         let mut urls = env.names("PROVIDER_URLS");
         for (name, url) in &mut urls {
@@ -92,13 +93,7 @@ impl ProvidersConfig {
                 ),
             }
         }
-        let seeds: Vec<String> = env
-            .text("SEARCH_SEEDS")
-            .unwrap_or_default()
-            .split(',')
-            .map(|seed| seed.trim().to_owned())
-            .filter(|seed| !seed.is_empty())
-            .collect();
+        let seeds = env.list("SEARCH_SEEDS");
         if seeds.iter().any(|seed| !url::Url::parse(seed).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))) {
             env.problem("SEARCH_SEEDS", "must be http or https URLs");
         }

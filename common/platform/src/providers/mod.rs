@@ -1,6 +1,6 @@
 //! Adapters to outside systems: the chain ([`chain`]), DNS ([`dns`]), the language model ([`model`]), a browser
-//! ([`browser`]), signatures of webhooks ([`signature`]), and the HTTP client for all other providers ([`outbound`]).
-//! Facilitator and relayer are in the ledger, beside the payments they settle.
+//! ([`browser`]), signatures of webhooks ([`signature`], [`sns`]), and the HTTP client for all other providers
+//! ([`outbound`]). Facilitator and relayer are in the ledger, beside the payments they settle.
 
 pub mod browser;
 pub mod chain;
@@ -8,6 +8,7 @@ pub mod dns;
 pub mod model;
 pub mod outbound;
 pub mod signature;
+pub mod sns;
 #[cfg(any(test, feature = "test-support"))]
 #[path = "../../../../tests/support/zone.rs"]
 pub mod zone;

@@ -48,9 +48,10 @@ pub const OUTBOX_INDEX: IndexDefinition =
 pub const LISTED_INDEX: IndexDefinition =
     IndexDefinition { name: "listed", partition: "listed", sort: "jobs", included: &["slug"] };
 
-pub const TABLES: [TableDefinition; 4] = [
+pub const TABLES: [TableDefinition; 5] = [
     TableDefinition { word: "jobs", indexes: &[OPEN_INDEX, SOLD_INDEX], stream: true },
     TableDefinition { word: "ledger", indexes: &[], stream: false },
     TableDefinition { word: "agents", indexes: &[INBOX_INDEX, OUTBOX_INDEX], stream: false },
     TableDefinition { word: "souls", indexes: &[LISTED_INDEX], stream: false },
+    TableDefinition { word: "messages", indexes: &[], stream: false },
 ];

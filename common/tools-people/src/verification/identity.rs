@@ -37,6 +37,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     retention: crate::enrichment::RETENTION,
     durable: true,
     waits_for_person: true,
+    refusals: &[(401, "agent_proof_required")],
     category: "verification",
     deadline: Duration::from_secs(40),
     needs,

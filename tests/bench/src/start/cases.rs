@@ -122,6 +122,13 @@ pub static ALL: &[&Case] = &[
         node: Some("account"),
     },
     &Case {
+        function: "messaging",
+        what: "inbox with proof",
+        event: |world| proven(world, "/v1/tools/inbox"),
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"emails\":[]"),
+        node: None,
+    },
+    &Case {
         function: "credits",
         what: "402 to an unpaid top-up",
         event: |_| events::http("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),

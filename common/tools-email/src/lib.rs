@@ -1,0 +1,32 @@
+//! E-mail: agents send mail, from addresses of the deployment's domains or of their own, and receive mail in mailboxes.
+//!
+//! What always holds:
+//!
+//! - Each recipient of a send gets one mail or none. A submission is recorded before the mail is handed over
+//!   ([`recipient`]), and one whose outcome is not known is never repeated.
+//! - Only recipients that a mailbox or a provider accepted are charged. If there are none, the job fails and everything
+//!   comes back.
+//! - An agent sends only from an address that it owns: one on an operator's domain that nobody else has, or one on a
+//!   domain that it has proven to control ([`domain`]).
+//! - A mail to an address of this deployment never leaves it. Other addresses need a provider ([`providers`]).
+//! - Nobody gets mail who has complained, unsubscribed, or whose address has bounced ([`suppression`]).
+//! - A mail that arrives never causes another mail. It raises a notification, at most one.
+//! - What others wrote (addresses, names, subjects, bounce reasons) is untrusted: it is cleaned and never logged.
+//!
+//! Start with [`send`] (the tool) and [`quote`] (its price and the choice of the sender), then [`receive`]. Beside them
+//! stand [`mailbox`] (what is stored) and [`events`] (what providers report later).
+
+pub mod address;
+pub mod compose;
+pub mod dkim;
+pub mod domain;
+pub mod events;
+pub mod mailbox;
+pub mod parse;
+pub mod providers;
+pub mod quote;
+pub mod receive;
+pub mod recipient;
+pub mod send;
+pub mod stats;
+pub mod suppression;

@@ -1,0 +1,1028 @@
+//! Reading mails of strangers: text, sanitised HTML, attachments, threading, and delivery reports.
+//!
+//! Everything is bounded: the size, the headers, the number and the depth of parts, the texts. The parts are taken apart here,
+//! in one pass over the mail for each level. Only headers and contents of single parts go to `mail-parser`: given a whole mail
+//! it searches the rest of it for each boundary, and drops nested mails recursively.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use base::clock::Timestamp;
+use base::untrusted_text::visible;
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::charsets::map::charset_decoder;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{HeaderValue, Message, MessageParser, MimeHeaders};
+
+use crate::address::MAX_ADDRESS_BYTES;
+use crate::compose::{Attached, content_type, file_name, header_text, message_id};
+
+/// Longer mails are not read, in bytes. 25 MB of attachments are 34 MB in base64.
+const MAX_MAIL_BYTES: usize = 40 << 20;
+/// Maximum number of attachments and their maximum size together, in bytes. Further ones are left out.
+const MAX_ATTACHMENTS: usize = 25;
+const MAX_ATTACHMENTS_BYTES: usize = 25 << 20;
+/// Headers of the mail and of a part are read so far, in bytes.
+const MAX_HEADER_BYTES: usize = 128 << 10;
+const MAX_PART_HEADER_BYTES: usize = 16 << 10;
+/// Maximum number of parts of all levels, and of levels. Deeper parts become attachments unread.
+const MAX_PARTS: usize = 200;
+const MAX_LEVELS: usize = 10;
+/// Maximum length of a boundary in bytes (RFC 2046, 5.1.1 allows 70).
+const MAX_BOUNDARY_BYTES: usize = 200;
+/// Maximum length of the text, in bytes. What follows is left out.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+/// HTML is read so far, and so much of it is kept when styles and the like are gone, in bytes. Writing it takes time by the
+/// square of its longest text.
+const MAX_HTML_BYTES: usize = 1 << 20;
+const MAX_KEPT_HTML_BYTES: usize = 256 << 10;
+/// Maximum number of tags and maximum depth.
+const MAX_TAGS: usize = 30_000;
+const MAX_OPEN_TAGS: usize = 60;
+/// Longer attribute values are dropped, in bytes.
+const MAX_ATTRIBUTE_BYTES: usize = 4_096;
+/// Maximum length of a subject and a name in characters.
+const MAX_SUBJECT: usize = 998;
+const MAX_NAME: usize = 200;
+/// The last ids of `References` are kept.
+const MAX_REFERENCES: usize = 50;
+const MAX_STATUS_BYTES: usize = 64 << 10;
+
+/// A mail that was read. No text has control or invisible characters, except line feeds and tabs in `text`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed {
+    /// The address of the first author, as it was written.
+    pub from: Option<String>,
+    pub from_name: Option<String>,
+    pub subject: String,
+    /// Ids are without angle brackets.
+    pub message_id: Option<String>,
+    pub in_reply_to: Option<String>,
+    /// Oldest first, at most 50.
+    pub references: Vec<String>,
+    /// The text version. Made of the HTML if there is no other. No spaces or lines at the end.
+    pub text: String,
+    /// Sanitised: no scripts, styles, forms, or remote images; links go to http, https and mailto.
+    pub html: Option<String>,
+    pub attachments: Vec<Attached>,
+    pub date: Option<Timestamp>,
+    /// The mail says that a program sent it (RFC 3834, 5; `Precedence`), or is a report.
+    /// An empty return path is judged by the caller.
+    pub is_automatic: bool,
+    pub report: Option<Report>,
+}
+
+/// What a delivery status notification says about the first recipient it names (RFC 3464).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The address that was written to, if the report names it; otherwise the last one it was sent on to.
+    pub recipient: Option<String>,
+    /// `failed`, `delayed`, `delivered`, `relayed` or `expanded`.
+    pub action: String,
+    /// `5.1.1`
+    pub status: Option<String>,
+    pub original_message_id: Option<String>,
+}
+
+/// Reads a mail. `None`: not a mail, that is without any of the usual headers, or larger than 40 MB.
+pub fn parse(raw: &[u8]) -> Option<Parsed> {
+    if raw.len() > MAX_MAIL_BYTES {
+        return None;
+    }
+    // The decoders mean never to panic. If one does, a mail must not be tried again and again.
+    std::panic::catch_unwind(|| read(raw)).ok().flatten()
+}
+
+fn read(raw: &[u8]) -> Option<Parsed> {
+    let (block, _) = split(raw, MAX_HEADER_BYTES);
+    let mail = MessageParser::new().parse_headers(block)?;
+    let usual = ["From", "Sender", "To", "Subject", "Date", "Message-ID", "Received"];
+    if !usual.into_iter().any(|name| mail.header(name).is_some()) {
+        return None;
+    }
+    let contents = Contents::of(raw);
+    let author = mail.from().and_then(|from| from.first());
+    let address = author.and_then(|author| author.address()).map(visible);
+    let html = Some(sanitised(&contents.html)).filter(|html| !html.trim().is_empty());
+    let mut text = contents.text;
+    if text.trim().is_empty() {
+        text = html.as_deref().map(plain_text).unwrap_or_default();
+    }
+    let in_reply_to = ids(mail.in_reply_to()).into_iter().next();
+    let mut references = ids(mail.references());
+    references.drain(..references.len().saturating_sub(MAX_REFERENCES));
+    let report = contents
+        .status
+        .map(|report| Report { original_message_id: contents.original.or_else(|| in_reply_to.clone()), ..report });
+    Some(Parsed {
+        from: address.filter(|address| address.len() <= MAX_ADDRESS_BYTES && address.contains('@')),
+        from_name: author
+            .and_then(|author| author.name())
+            .map(|name| header_text(name, MAX_NAME))
+            .filter(|name| !name.is_empty()),
+        subject: header_text(mail.subject().unwrap_or_default(), MAX_SUBJECT),
+        message_id: ids(mail.header("Message-ID").unwrap_or(&HeaderValue::Empty)).into_iter().next(),
+        in_reply_to,
+        references,
+        text: text.trim_end().to_owned(),
+        html,
+        attachments: contents.attachments,
+        date: mail
+            .date()
+            .filter(|date| date.is_valid() && (1970..=9999).contains(&date.year))
+            .map(|date| Timestamp::from_secs(date.to_timestamp())),
+        is_automatic: report.is_some() || is_automatic(&mail),
+        report,
+    })
+}
+
+fn is_automatic(mail: &Message<'_>) -> bool {
+    let word = |name: &'static str| {
+        let value = mail.header(name)?.as_text()?;
+        Some(value.split([';', ' ']).find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase())
+    };
+    word("Auto-Submitted").is_some_and(|word| word != "no")
+        || word("Precedence").is_some_and(|word| ["bulk", "junk", "list", "auto_reply"].contains(&word.as_str()))
+        || mail.header("X-Autoreply").is_some()
+        || mail.header("X-Autorespond").is_some()
+}
+
+/// The usable ids of a header.
+fn ids(value: &HeaderValue<'_>) -> Vec<String> {
+    let all: Vec<&str> = match value {
+        HeaderValue::Text(id) => vec![id],
+        HeaderValue::TextList(ids) => ids.iter().map(AsRef::as_ref).collect(),
+        _ => Vec::new(),
+    };
+    all.into_iter().filter_map(message_id).map(str::to_owned).collect()
+}
+
+/// A part that is still to be read.
+struct Part<'a> {
+    raw: &'a [u8],
+    level: usize,
+    /// Within a `multipart/alternative`: the HTML says the same as the text.
+    is_alternative: bool,
+    is_report: bool,
+}
+
+#[derive(Default)]
+struct Contents {
+    text: String,
+    html: String,
+    attachments: Vec<Attached>,
+    attachments_bytes: usize,
+    status: Option<Report>,
+    /// The id of the mail that a report returns.
+    original: Option<String>,
+}
+
+impl Contents {
+    fn of(raw: &[u8]) -> Contents {
+        let mut contents = Contents::default();
+        let mut waiting = vec![Part { raw, level: 0, is_alternative: false, is_report: false }];
+        let mut seen = 0;
+        while let Some(part) = waiting.pop() {
+            seen += 1;
+            let parts = contents.read(&part, MAX_PARTS.saturating_sub(seen + waiting.len()));
+            waiting.extend(parts.into_iter().rev());
+        }
+        contents
+    }
+
+    /// Reads one part; returns at most `max` parts of it.
+    fn read<'a>(&mut self, part: &Part<'a>, max: usize) -> Vec<Part<'a>> {
+        let limit = if part.level == 0 { MAX_HEADER_BYTES } else { MAX_PART_HEADER_BYTES };
+        let (block, body) = split(part.raw, limit);
+        // Without headers it is text (RFC 2045, 5.2).
+        let headers = MessageParser::new().parse_headers(block).unwrap_or_default();
+        let kind = if headers.parts.is_empty() { None } else { headers.content_type() };
+        let essence = kind.map_or_else(
+            || "text/plain".to_owned(),
+            |kind| format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("plain")).to_ascii_lowercase(),
+        );
+        if let Some(subtype) = essence.strip_prefix("multipart/") {
+            let boundary = kind.and_then(|kind| kind.attribute("boundary")).unwrap_or_default().trim_end();
+            let is_alternative = part.is_alternative || subtype == "alternative";
+            let is_report = subtype == "report";
+            if !boundary.is_empty() && boundary.len() <= MAX_BOUNDARY_BYTES {
+                if part.level >= MAX_LEVELS {
+                    self.attach("part.eml", "application/octet-stream", body.to_vec());
+                    return Vec::new();
+                }
+                let level = part.level + 1;
+                let parts = split_at_boundaries(body, boundary.as_bytes(), max);
+                if !parts.is_empty() {
+                    return parts.into_iter().map(|raw| Part { raw, level, is_alternative, is_report }).collect();
+                }
+            }
+        }
+        let encoding = match headers.parts.is_empty() {
+            true => String::new(),
+            false => headers.content_transfer_encoding().unwrap_or_default().trim().to_ascii_lowercase(),
+        };
+        if part.is_report && self.read_report(&essence, &encoding, body) {
+            return Vec::new();
+        }
+        let name = |from: Option<&mail_parser::ContentType<'_>>, key: &str| {
+            from.and_then(|from| from.attribute(key)).filter(|name| !name.is_empty()).map(str::to_owned)
+        };
+        let disposition = if headers.parts.is_empty() { None } else { headers.content_disposition() };
+        let named = name(disposition, "filename").or_else(|| name(kind, "name"));
+        let is_attached = disposition.is_some_and(|disposition| disposition.is_attachment());
+        let is_html = essence == "text/html";
+        // A multipart without parts is read as text.
+        let is_text = is_html || essence == "text/plain" || essence.starts_with("multipart/");
+        if is_text && !is_attached && (named.is_none() || part.level == 0) {
+            let charset = kind.and_then(|kind| kind.attribute("charset"));
+            let room = if is_html { MAX_HTML_BYTES } else { MAX_TEXT_BYTES };
+            // No encoding needs more than twelve bytes for one: quoted-printable of a four-byte character.
+            let body = &body[..body.len().min(12 * room)];
+            let text = to_text(&decoded(body, &encoding), charset);
+            self.add_text(&text, is_html, part.is_alternative);
+            return Vec::new();
+        }
+        let default = if essence == "message/rfc822" { "message.eml" } else { "attachment" };
+        self.attach(named.as_deref().unwrap_or(default), &essence, decoded(body, &encoding).into_owned());
+        Vec::new()
+    }
+
+    fn add_text(&mut self, text: &str, is_html: bool, is_alternative: bool) {
+        if is_html {
+            append(&mut self.html, text, MAX_HTML_BYTES);
+            // HTML beside a text, as mailing lists make it with their footers, has text of its own.
+            if is_alternative {
+                return;
+            }
+            let text = plain_text(&sanitised(text));
+            append(&mut self.text, &text, MAX_TEXT_BYTES);
+        } else {
+            append(&mut self.text, &visible(text), MAX_TEXT_BYTES);
+        }
+    }
+
+    fn attach(&mut self, name: &str, kind: &str, content: Vec<u8>) {
+        let size = self.attachments_bytes.saturating_add(content.len());
+        if self.attachments.len() < MAX_ATTACHMENTS && size <= MAX_ATTACHMENTS_BYTES {
+            self.attachments_bytes = size;
+            self.attachments.push(Attached { filename: file_name(name), content_type: content_type(kind), content });
+        }
+    }
+
+    /// The machine's parts of a report. False: another part.
+    fn read_report(&mut self, essence: &str, encoding: &str, body: &[u8]) -> bool {
+        let body = decoded(&body[..body.len().min(MAX_STATUS_BYTES)], encoding);
+        match essence {
+            "message/delivery-status" | "message/global-delivery-status" => {
+                self.status = self.status.take().or_else(|| status(&String::from_utf8_lossy(&body)));
+                true
+            }
+            "message/rfc822" | "message/global" | "text/rfc822-headers" | "message/global-headers" => {
+                let (block, _) = split(&body, MAX_PART_HEADER_BYTES);
+                let original = MessageParser::new().parse_headers(block);
+                let id = original.as_ref().and_then(|mail| mail.message_id()).and_then(message_id);
+                self.original = self.original.take().or_else(|| id.map(str::to_owned));
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn append(to: &mut String, text: &str, max: usize) {
+    if !to.is_empty() && !to.ends_with('\n') && !text.is_empty() {
+        to.push('\n');
+    }
+    to.push_str(text);
+    to.truncate(to.floor_char_boundary(max));
+}
+
+/// Headers, cut at the end of a line within `limit`, and body.
+fn split(raw: &[u8], limit: usize) -> (&[u8], &[u8]) {
+    let mut at = 0;
+    let mut end = raw.len();
+    let mut body: &[u8] = &[];
+    while at < raw.len() {
+        let next = raw[at..].iter().position(|&byte| byte == b'\n').map_or(raw.len(), |length| at + length + 1);
+        if matches!(&raw[at..next], b"\n" | b"\r\n") {
+            (end, body) = (at, &raw[next..]);
+            break;
+        }
+        at = next;
+    }
+    if end > limit {
+        end = raw[..limit].iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+    }
+    (&raw[..end], body)
+}
+
+/// The parts of a multipart body (RFC 2046, 5.1.1), at most `max`. The last one may lack its end.
+fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let mut begin = None;
+    let mut at = 0;
+    while at < body.len() && parts.len() < max {
+        let next = body[at..].iter().position(|&byte| byte == b'\n').map_or(body.len(), |length| at + length + 1);
+        let after = body[at..next].strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary));
+        if let Some(after) = after {
+            let is_last = after.starts_with(b"--");
+            if is_last || after.iter().all(u8::is_ascii_whitespace) {
+                if let Some(begin) = begin {
+                    // The line end before a boundary belongs to the boundary.
+                    let part: &[u8] = &body[begin..at.max(begin)];
+                    let part = part.strip_suffix(b"\n").unwrap_or(part);
+                    parts.push(part.strip_suffix(b"\r").unwrap_or(part));
+                }
+                if is_last {
+                    return parts;
+                }
+                begin = Some(next);
+            }
+        }
+        at = next;
+    }
+    if let Some(begin) = begin.filter(|_| parts.len() < max) {
+        parts.push(&body[begin..]);
+    }
+    parts
+}
+
+/// Undoes the transfer encoding, as far as it can be.
+fn decoded<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, [u8]> {
+    match encoding {
+        "base64" => {
+            let lenient = || {
+                let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+                base64_decode(&body.iter().copied().filter(known).collect::<Vec<u8>>()).unwrap_or_default()
+            };
+            Cow::Owned(base64_decode(body).unwrap_or_else(lenient))
+        }
+        "quoted-printable" => quoted_printable_decode(body).map_or(Cow::Borrowed(body), Cow::Owned),
+        _ => Cow::Borrowed(body),
+    }
+}
+
+/// Text with line feeds. Without a known charset it is UTF-8, or else Windows-1252.
+fn to_text(bytes: &[u8], charset: Option<&str>) -> String {
+    let named = charset.and_then(|charset| charset_decoder(charset.as_bytes())).map(|decode| decode(bytes));
+    let text = named.unwrap_or_else(|| match (std::str::from_utf8(bytes), charset_decoder(b"windows-1252")) {
+        (Err(_), Some(decode)) => decode(bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    });
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// The fields of the first recipient of a report.
+fn status(text: &str) -> Option<Report> {
+    let text = text.replace("\r\n", "\n").replace("\n ", " ").replace("\n\t", " ");
+    let field = |block: &str, name: &str| {
+        let is_named =
+            |line: &&str| line.split_once(':').is_some_and(|(known, _)| known.trim().eq_ignore_ascii_case(name));
+        block.lines().find(is_named)?.split_once(':').map(|(_, value)| visible(value).trim().to_owned())
+    };
+    let recipient = |block: &str, name: &str| {
+        let value = field(block, name)?;
+        let address = value.split_once(';').map_or(value.as_str(), |(_, address)| address);
+        let address = address.trim().trim_start_matches('<').trim_end_matches('>');
+        let fits =
+            address.contains('@') && address.len() <= MAX_ADDRESS_BYTES && !address.contains(char::is_whitespace);
+        fits.then(|| address.to_owned())
+    };
+    text.split("\n\n").find_map(|block| {
+        let action: String = field(block, "Action")?.chars().take_while(char::is_ascii_alphabetic).take(20).collect();
+        let status: String = field(block, "Status")
+            .unwrap_or_default()
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || *c == '.')
+            .collect();
+        (!action.is_empty()).then(|| Report {
+            recipient: recipient(block, "Original-Recipient").or_else(|| recipient(block, "Final-Recipient")),
+            action: action.to_ascii_lowercase(),
+            status: (3..=11).contains(&status.len()).then_some(status),
+            original_message_id: None,
+        })
+    })
+}
+
+/// Tags that stay.
+const TAGS: [&str; 46] = [
+    "a",
+    "abbr",
+    "b",
+    "blockquote",
+    "br",
+    "caption",
+    "code",
+    "col",
+    "colgroup",
+    "dd",
+    "del",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "i",
+    "img",
+    "ins",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "q",
+    "s",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "sub",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "tfoot",
+    "th",
+    "thead",
+    "tr",
+    "u",
+    "ul",
+];
+/// Tags that become a `div`, because they begin a line.
+const AS_DIV: [&str; 14] = [
+    "address", "article", "aside", "center", "dir", "fieldset", "figure", "footer", "form", "header", "main", "nav",
+    "section", "summary",
+];
+/// Tags that go with their content.
+const WITHOUT_CONTENT: [&str; 20] = [
+    "applet", "audio", "canvas", "embed", "frameset", "iframe", "math", "noembed", "noframes", "noscript", "object",
+    "script", "select", "style", "svg", "template", "textarea", "title", "video", "xmp",
+];
+const EMPTY: [&str; 4] = ["br", "col", "hr", "img"];
+const ATTRIBUTES: [&str; 12] =
+    ["align", "alt", "colspan", "dir", "height", "href", "lang", "rowspan", "src", "start", "title", "width"];
+
+static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
+    let mut cleaner = ammonia::Builder::empty();
+    let set = |names: &[&'static str]| names.iter().copied().collect::<HashSet<_>>();
+    cleaner
+        .tags(set(&TAGS))
+        .clean_content_tags(set(&["script", "style"]))
+        .generic_attributes(set(&["align", "dir", "lang", "title"]))
+        .tag_attributes(HashMap::from([
+            ("a", set(&["href"])),
+            ("img", set(&["alt", "height", "src", "width"])),
+            ("ol", set(&["start"])),
+            ("td", set(&["colspan", "rowspan"])),
+            ("th", set(&["colspan", "rowspan"])),
+        ]))
+        .url_schemes(set(&["http", "https", "mailto", "cid"]))
+        .url_relative(ammonia::UrlRelative::Deny)
+        .link_rel(Some("noopener noreferrer nofollow"))
+        .attribute_filter(|tag, attribute, value| {
+            let begins =
+                |scheme: &str| value.get(..scheme.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(scheme));
+            let allowed = match (tag, attribute) {
+                // Remote images tell the sender who reads; embedded ones are attachments already.
+                ("img", "src") => begins("cid:"),
+                ("a", "href") => ["http:", "https:", "mailto:"].into_iter().any(begins),
+                _ => true,
+            };
+            allowed.then_some(Cow::Borrowed(value))
+        });
+    cleaner
+});
+
+/// HTML without scripts, event handlers, styles, forms, frames and remote images. Images are `cid:` only; links go to http,
+/// https and mailto. Elements that are styled to be hidden are removed.
+pub fn sanitised(html: &str) -> String {
+    visible(&CLEANER.clean(&Tidy::of(html)).to_string())
+}
+
+/// First stage of [`sanitised`]: the same HTML with few known tags, properly nested, and few known attributes. The parser
+/// behind it takes time by the square of the depth and of the attributes of a tag.
+#[derive(Default)]
+struct Tidy {
+    html: String,
+    open: Vec<&'static str>,
+    /// How many tags were open before the hidden element.
+    hidden_at: Option<usize>,
+    tags: usize,
+}
+
+impl Tidy {
+    fn of(html: &str) -> String {
+        let mut tidy = Tidy::default();
+        let mut rest = &html[..html.floor_char_boundary(MAX_HTML_BYTES)];
+        while let Some(at) = rest.find('<').filter(|_| tidy.html.len() < MAX_KEPT_HTML_BYTES) {
+            tidy.text(&rest[..at]);
+            rest = &rest[at..];
+            let second = rest.as_bytes().get(1).copied().unwrap_or_default();
+            rest = if let Some(comment) = rest.strip_prefix("<!--") {
+                // `<!-->` is a whole comment.
+                comment.strip_prefix('>').unwrap_or_else(|| after(comment, "-->"))
+            } else if second == b'!' || second == b'?' {
+                after(rest, ">")
+            } else if second == b'/' || second.is_ascii_alphabetic() {
+                tidy.tag(&rest[1..])
+            } else {
+                tidy.text("&lt;");
+                &rest[1..]
+            };
+        }
+        tidy.text(rest);
+        tidy.close(0);
+        tidy.html
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.hidden_at.is_none() {
+            let room = MAX_KEPT_HTML_BYTES.saturating_sub(self.html.len());
+            self.html.push_str(&text[..text.floor_char_boundary(room)].replace('>', "&gt;"));
+        }
+    }
+
+    /// Reads a tag from after its `<`; returns what follows it.
+    fn tag<'a>(&mut self, tag: &'a str) -> &'a str {
+        let (is_end, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
+        let length =
+            tag.find(|letter: char| letter.is_ascii_whitespace() || "/><".contains(letter)).unwrap_or(tag.len());
+        let name = tag[..length.min(tag.floor_char_boundary(20))].to_ascii_lowercase();
+        let (attributes, rest) = attributes(&tag[length..]);
+        let known = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
+        if let Some(name) = known(&WITHOUT_CONTENT) {
+            return if is_end || name == "embed" { rest } else { after_end_tag(rest, name) };
+        }
+        let Some(name) = known(&TAGS).or_else(|| known(&AS_DIV).map(|_| "div")) else { return rest };
+        self.tags += 1;
+        if self.tags > MAX_TAGS {
+            return rest;
+        }
+        if is_end {
+            if let Some(at) = self.open.iter().rposition(|open| *open == name) {
+                self.close(at);
+            }
+            return rest;
+        }
+        while self.open.last().is_some_and(|open| ends_before(open, name)) {
+            self.close(self.open.len() - 1);
+        }
+        let is_empty = EMPTY.contains(&name);
+        if !is_empty && self.open.len() >= MAX_OPEN_TAGS {
+            return rest;
+        }
+        if self.hidden_at.is_none() && !is_empty && is_hidden(&attributes) {
+            self.hidden_at = Some(self.open.len());
+        }
+        if self.hidden_at.is_none() {
+            self.html.push('<');
+            self.html.push_str(name);
+            for (key, value) in
+                attributes.iter().filter(|(key, value)| *key != "style" && value.len() <= MAX_ATTRIBUTE_BYTES)
+            {
+                let value = value.replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+                self.html.extend([" ", key, "=\"", &value, "\""]);
+            }
+            self.html.push('>');
+        }
+        if !is_empty {
+            self.open.push(name);
+        }
+        rest
+    }
+
+    /// Closes all tags but the first `keep`.
+    fn close(&mut self, keep: usize) {
+        while self.open.len() > keep {
+            let Some(name) = self.open.pop() else { return };
+            match self.hidden_at {
+                Some(at) if self.open.len() <= at => self.hidden_at = None,
+                Some(_) => {}
+                None => self.html.extend(["</", name, ">"]),
+            }
+        }
+    }
+}
+
+/// Whether a tag of this name ends the last open one, which needs no end tag of its own.
+fn ends_before(open: &str, next: &str) -> bool {
+    match open {
+        "p" => matches!(
+            next,
+            "p" | "div"
+                | "table"
+                | "ul"
+                | "ol"
+                | "dl"
+                | "pre"
+                | "hr"
+                | "blockquote"
+                | "h1"
+                | "h2"
+                | "h3"
+                | "h4"
+                | "h5"
+                | "h6"
+        ),
+        "li" => next == "li",
+        "dt" | "dd" => matches!(next, "dt" | "dd"),
+        "td" | "th" => matches!(next, "td" | "th" | "tr" | "tbody" | "thead" | "tfoot"),
+        "tr" => matches!(next, "tr" | "tbody" | "thead" | "tfoot"),
+        "tbody" | "thead" | "tfoot" => matches!(next, "tbody" | "thead" | "tfoot"),
+        _ => false,
+    }
+}
+
+/// What follows `end`; nothing if there is no `end`, as browsers have it.
+fn after<'a>(text: &'a str, end: &str) -> &'a str {
+    text.find(end).map_or("", |at| &text[at + end.len()..])
+}
+
+/// What follows the end tag of an element whose content is not markup.
+fn after_end_tag<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut rest = text;
+    while let Some(at) = rest.find("</") {
+        rest = &rest[at + 2..];
+        if rest.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)) {
+            return after(rest, ">");
+        }
+    }
+    ""
+}
+
+/// The known attributes of a tag and `style` and `hidden`, the first of each name; and what follows the tag.
+fn attributes(tag: &str) -> (Vec<(&'static str, &str)>, &str) {
+    let mut found: Vec<(&'static str, &str)> = Vec::new();
+    let mut rest = tag;
+    loop {
+        rest = rest.trim_start_matches(|letter: char| letter.is_ascii_whitespace() || letter == '/');
+        if rest.is_empty() || rest.starts_with('>') {
+            return (found, rest.get(1..).unwrap_or_default());
+        }
+        let is_end = |letter: char| letter.is_ascii_whitespace() || "/>=".contains(letter);
+        // A name may begin with `=`.
+        let length = rest.char_indices().skip(1).find(|(_, letter)| is_end(*letter)).map_or(rest.len(), |(at, _)| at);
+        let (name, after_name) = rest.split_at(length);
+        let mut value = "";
+        rest = after_name.trim_start_matches(|letter: char| letter.is_ascii_whitespace());
+        if let Some(assigned) = rest.strip_prefix('=') {
+            let assigned = assigned.trim_start_matches(|letter: char| letter.is_ascii_whitespace());
+            let quote = assigned.chars().next().filter(|letter| "\"'".contains(*letter));
+            let (read, after_value) = match quote {
+                Some(quote) => assigned[1..].split_once(quote).unwrap_or((&assigned[1..], "")),
+                None => assigned.split_at(
+                    assigned
+                        .find(|letter: char| letter.is_ascii_whitespace() || letter == '>')
+                        .unwrap_or(assigned.len()),
+                ),
+            };
+            (value, rest) = (read, after_value);
+        }
+        let known = ATTRIBUTES.into_iter().chain(["style", "hidden"]).find(|known| name.eq_ignore_ascii_case(known));
+        if let Some(known) = known.filter(|known| !found.iter().any(|(name, _)| name == known)) {
+            found.push((known, value));
+        }
+    }
+}
+
+/// Hidden text is for programs that read the mail, not for people.
+fn is_hidden(attributes: &[(&str, &str)]) -> bool {
+    attributes.iter().any(|(name, value)| match *name {
+        "hidden" => true,
+        "style" => {
+            let style: String =
+                value.chars().take(MAX_ATTRIBUTE_BYTES).filter(|letter| !letter.is_whitespace()).collect();
+            let style = style.to_ascii_lowercase();
+            ["display:none", "visibility:hidden", "mso-hide:all"].iter().any(|hides| style.contains(hides))
+        }
+        _ => false,
+    })
+}
+
+/// The text of sanitised HTML: blocks on lines of their own, lists with dashes, links with their addresses.
+pub fn plain_text(html: &str) -> String {
+    let mut text = Lines::default();
+    let mut links: Vec<(String, usize)> = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        text.words(&rest[..at]);
+        let mut is_quoted = false;
+        let end = rest[at..].char_indices().find(|(_, letter)| {
+            is_quoted ^= *letter == '"';
+            *letter == '>' && !is_quoted
+        });
+        let end = end.map_or(rest.len(), |(length, _)| at + length);
+        let tag = &rest[at + 1..end];
+        rest = rest.get(end + 1..).unwrap_or_default();
+        let (is_end, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
+        let name = tag.split([' ', '/']).next().unwrap_or_default();
+        let (attributes, _) = attributes(&tag[name.len()..]);
+        let value = |key: &str| {
+            attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| unescaped(value).into_owned())
+        };
+        match name {
+            "br" => text.line(1),
+            "li" if !is_end => {
+                text.ensure(1);
+                text.text.push_str("- ");
+            }
+            "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "table" | "blockquote" | "pre" | "ul" | "ol" | "dl"
+            | "hr" => {
+                text.ensure(2);
+                if name == "pre" {
+                    text.keeps_spaces = !is_end;
+                }
+            }
+            "div" | "li" | "tr" | "dt" | "dd" | "caption" => text.ensure(1),
+            "td" | "th" => text.words(" "),
+            "img" => text.words(&value("alt").unwrap_or_default().replace('&', "&amp;").replace('<', "&lt;")),
+            "a" if !is_end => links.push((value("href").unwrap_or_default(), text.text.len())),
+            "a" => {
+                if let Some((address, begin)) = links.pop() {
+                    let shown = text.text.get(begin..).unwrap_or_default().trim();
+                    let told = address.strip_prefix("mailto:").unwrap_or(&address);
+                    if !shown.is_empty() && !told.is_empty() && !shown.contains(told) {
+                        text.text.push_str(&format!(" ({told})"));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    text.words(rest);
+    let text = visible(&text.text);
+    text[..text.floor_char_boundary(MAX_TEXT_BYTES)].trim().to_owned()
+}
+
+#[derive(Default)]
+struct Lines {
+    text: String,
+    /// White space that is written if more words follow in the line.
+    has_gap: bool,
+    keeps_spaces: bool,
+}
+
+impl Lines {
+    fn words(&mut self, html: &str) {
+        for letter in unescaped(html).chars() {
+            if letter.is_whitespace() && !self.keeps_spaces {
+                self.has_gap = true;
+                continue;
+            }
+            let begins_line = self.text.is_empty() || self.text.ends_with('\n') || self.text.ends_with("- ");
+            if std::mem::take(&mut self.has_gap) && !begins_line {
+                self.text.push(' ');
+            }
+            self.text.push(letter);
+        }
+    }
+
+    fn line(&mut self, breaks: usize) {
+        self.has_gap = false;
+        self.text.extend(std::iter::repeat_n('\n', breaks));
+    }
+
+    /// At least so many line breaks, but none at the begin.
+    fn ensure(&mut self, breaks: usize) {
+        let have = self.text.bytes().rev().take(breaks).take_while(|byte| *byte == b'\n').count();
+        let is_item = self.text.ends_with("- ");
+        self.line(if self.text.is_empty() || is_item { 0 } else { breaks - have });
+    }
+}
+
+/// The entities that sanitised HTML has.
+fn unescaped(html: &str) -> Cow<'_, str> {
+    if !html.contains('&') {
+        return Cow::Borrowed(html);
+    }
+    let text = html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&nbsp;", " ");
+    Cow::Owned(text.replace("&amp;", "&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn hostile_html_is_harmless() {
+        for (html, clean) in [
+            ("<script>alert(1)</script>a", "a"),
+            ("<SCRIPT src=//x>a</script >b<script>c", "b"),
+            ("a<style>@import url(//x)</style>b", "ab"),
+            ("<p style='background:url(//x)' onclick=x() class=c>a", "<p>a</p>"),
+            ("<img src=https://x/p.gif alt=logo>", "<img alt=\"logo\">"),
+            ("<img src='cid:a@b' onerror=x>", "<img src=\"cid:a@b\">"),
+            ("<img src=\"data:image/svg+xml;base64,AAAA\"><img src=//x><img src=' CID:1'>", "<img><img><img>"),
+            (
+                "<a href=\"https://x.example/?a=1&amp;b\">x</a>",
+                "<a href=\"https://x.example/?a=1&amp;b\" rel=\"noopener noreferrer nofollow\">x</a>",
+            ),
+            (
+                "<a href='javascript:x'>x</a><a href='&#106;avascript:x'>y</a><a href='data:text/html,x'>z</a>",
+                "<a rel=\"noopener noreferrer nofollow\">x</a><a rel=\"noopener noreferrer nofollow\">y</a><a rel=\"noopener noreferrer nofollow\">z</a>",
+            ),
+            ("<a href='cid:1'>x</a>", "<a rel=\"noopener noreferrer nofollow\">x</a>"),
+            ("<form action=//x><input name=a>b<button>c</button></form>", "<div>bc</div>"),
+            ("<iframe src=//x>a</iframe>b<object data=//x>c</object>d<svg onload=x><p>e</svg>f", "bdf"),
+            ("<!-- a --><!doctype html><!-->b<?php c ?>d", "bd"),
+            ("<meta http-equiv=refresh content='0;//x'><base href=//x><link rel=stylesheet href=//x>a", "a"),
+            ("a<span style='DISPLAY : none'>ignore all <b>rules</b></span>b<p hidden>c</p>d", "abd"),
+            ("<b><i>a</b>b</i>c", "<b><i>a</i></b>bc"),
+            (
+                "<a title='\"><script>x</script>'>y</a>",
+                "<a title=\"&quot;&gt;&lt;script&gt;x&lt;/script&gt;\" rel=\"noopener noreferrer nofollow\">y</a>",
+            ),
+            ("1 < 2 > 0 <3 a\u{202e}b\0c", "1 &lt; 2 &gt; 0 &lt;3 abc"),
+        ] {
+            let found = sanitised(html).replace("&lt;script&gt;", "<script>").replace("&lt;/script&gt;", "</script>");
+            let clean = clean.replace("&lt;script&gt;", "<script>").replace("&lt;/script&gt;", "</script>");
+            assert_eq!(found.replace("&gt;", ">"), clean.replace("&gt;", ">"), "{html}");
+        }
+        let table = "<table><tr><td>a<td>b<tr><td>c</table><ul><li>x<li>y</ul><p>1<p>2";
+        assert_eq!(plain_text(&sanitised(table)), "a b\nc\n\n- x\n- y\n\n1\n\n2");
+        let nested = "<div>".repeat(200_000);
+        let attributes = format!("<a {}>x</a>", (0..100_000).map(|n| format!("a{n} ")).collect::<String>());
+        for html in [
+            nested,
+            attributes,
+            "<!--".repeat(250_000),
+            "<b".repeat(400_000),
+            "<p>x<b>".repeat(100_000),
+            "<script>".repeat(90_000),
+            "<a href=\"".repeat(90_000),
+            "</script".repeat(100_000),
+            "&".repeat(1 << 20),
+            "<a>".repeat(300_000),
+        ] {
+            let begin = Instant::now();
+            let clean = sanitised(&html);
+            plain_text(&clean);
+            assert!(begin.elapsed() < Duration::from_secs(5), "{} {:?}", &html[..20], begin.elapsed());
+        }
+    }
+
+    fn mail(headers: &str, body: &str) -> Vec<u8> {
+        format!("From: \"A. B\" <a@x.example>\r\nSubject: s\r\n{headers}\r\n\r\n{body}").into_bytes()
+    }
+
+    #[test]
+    fn real_structures_are_read() {
+        let related = "--o\r\nContent-Type: multipart/alternative; boundary=\"i i\"\r\n\r\npreamble\r\n--i i\r\n\r\nplain\r\n\
+            --i i\r\nContent-Type: text/html; charset=iso-8859-1\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n<p>f=FCr=\r\n</p>\r\n\
+            --i i--\r\n--o\r\nContent-Type: image/png; name*=utf-8''%C3%A4.png\r\nContent-Transfer-Encoding: base64\r\nContent-ID: <c1>\r\n\r\n\
+            AAEC\r\n--o\r\nContent-Type: text/plain\r\n\r\nfooter\r\n--o\r\nContent-Type: message/rfc822\r\n\r\nSubject: inner\r\n\r\nx\r\n--o--\r\nepilogue";
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=o", related)).unwrap();
+        assert_eq!((parsed.text.as_str(), parsed.html.as_deref()), ("plain\nfooter", Some("<p>für</p>")));
+        let files: Vec<(&str, &str, usize)> = parsed
+            .attachments
+            .iter()
+            .map(|file| (file.filename.as_str(), file.content_type.as_str(), file.content.len()))
+            .collect();
+        assert_eq!(files, [("ä.png", "image/png", 3), ("message.eml", "application/octet-stream", 19)]);
+        assert_eq!((parsed.from.as_deref(), parsed.from_name.as_deref()), (Some("a@x.example"), Some("A. B")));
+        assert!(!parsed.is_automatic);
+
+        for (headers, expected) in [
+            ("Auto-Submitted: auto-replied (vacation)", true),
+            ("Auto-Submitted: No", false),
+            ("Precedence: Bulk", true),
+            ("Precedence: first-class", false),
+        ] {
+            assert_eq!(parse(&mail(headers, "x")).unwrap().is_automatic, expected, "{headers}");
+        }
+        let parsed = parse(b"from: =?utf-8?Q?=0D=0ABcc:_x=E2=80=AE?= <a@b.c>\nsubject: =?iso-8859-1?B?/A==?=\n and\n\tmore\nreferences: <a@b>\n <c d>\n <e@f>\n\nx").unwrap();
+        assert_eq!(parsed.from_name.as_deref(), Some("Bcc: x"));
+        assert_eq!(parsed.subject, "ü and more");
+        assert_eq!(parsed.references, ["a@b", "e@f"]);
+    }
+
+    #[test]
+    fn reports_are_read() {
+        let report = |status: &str, third: &str| {
+            let body = format!(
+                "--b\r\n\r\nSorry.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\n{status}\r\n--b\r\nContent-Type: {third}\r\n--b--\r\n"
+            );
+            let mail = mail(
+                "Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\nIn-Reply-To: <r@x>",
+                &body,
+            );
+            parse(&mail).unwrap()
+        };
+        let status = "Reporting-MTA: dns; mx\r\n\r\nOriginal-Recipient: rfc822;b@x.example\r\nFinal-Recipient: RFC822; <c@y.example>\r\n\
+            ACTION: Delayed (x)\r\nStatus: 4.4.1 (late)\r\nDiagnostic-Code: smtp;\r\n Action: failed";
+        let parsed = report(status, "message/rfc822\r\n\r\nSubject: x\r\nMessage-ID:\r\n <o.1@x>\r\n\r\nbody");
+        let expected = Report {
+            recipient: Some("b@x.example".into()),
+            action: "delayed".into(),
+            status: Some("4.4.1".into()),
+            original_message_id: Some("o.1@x".into()),
+        };
+        assert_eq!((parsed.report, parsed.text.as_str(), parsed.attachments.len()), (Some(expected), "Sorry.", 0));
+        let parsed =
+            report("\r\nFinal-Recipient: rfc822;nobody\r\nAction: failed", "text/plain\r\n\r\nx").report.unwrap();
+        assert_eq!((parsed.recipient, parsed.status, parsed.original_message_id.as_deref()), (None, None, Some("r@x")));
+        assert_eq!(report("nothing", "text/plain\r\n\r\nx").report, None);
+    }
+
+    #[test]
+    fn hostile_mails_are_bounded() {
+        let mut nested = String::from("x");
+        for level in 0..100 {
+            nested = format!(
+                "Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n{nested}\r\n--b{level}--"
+            );
+        }
+        let parsed =
+            parse(&mail(nested.split_once("\r\n\r\n").unwrap().0, nested.split_once("\r\n\r\n").unwrap().1)).unwrap();
+        assert_eq!(parsed.attachments.len(), 1);
+
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", "no parts at all")).unwrap();
+        assert_eq!(parsed.text, "no parts at all");
+        let parsed = parse(&mail("Content-Type: multipart/mixed", "--b\r\n\r\nx\r\n--b--")).unwrap();
+        assert!(parsed.text.contains('x'));
+        let parsed = parse(&mail("Content-Type: text/plain; charset=klingon", "ok")).unwrap();
+        assert_eq!(parsed.text, "ok");
+        let parsed = parse(b"From: a@b.c\r\nSubject: \xfc\xff \x00\x1b[31m\r\n\r\n\xfcber\x00 \x1b[1m").unwrap();
+        assert_eq!(parsed.text, "über [1m");
+        assert!(!parsed.subject.contains(char::is_control));
+        let parsed = parse(&mail("Content-Transfer-Encoding: base64", "aGF*!@#sbG8=\r\n")).unwrap();
+        assert_eq!(parsed.text, "hallo");
+        for not_a_mail in
+            [&b""[..], b"\r\n\r\n", b"hello", b"\xff\xfe\x00", b"X: y\r\n\r\nz", &[b'\n'; 1000], &[0; 1000]]
+        {
+            assert_eq!(parse(not_a_mail), None, "{not_a_mail:?}");
+        }
+        let cases: Vec<(&str, Vec<u8>)> = vec![
+            ("headers", mail(&format!("X: {}", "a".repeat(5 << 20)), "x")),
+            ("many headers", mail(&"X: y\r\n".repeat(500_000), "x")),
+            ("references", mail(&format!("References: {}", "<a@b> ".repeat(20_000)), "x")),
+            ("addresses", mail(&format!("To: {}", "\"a\" <a@b>, ((".repeat(10_000)), "x")),
+            ("parameters", mail(&format!("Content-Type: text/plain{}", ";a*0*=utf-8''%41".repeat(8_000)), "x")),
+            ("words", mail(&format!("Subject: {}", "=?utf-8?B?".repeat(12_000)), "x")),
+            ("dates", mail(&format!("Date: {}", "1 ".repeat(60_000)), "x")),
+            (
+                "boundaries",
+                mail(
+                    "Content-Type: multipart/mixed; boundary=b",
+                    &"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".repeat(200_000),
+                ),
+            ),
+            ("messages", mail("Content-Type: message/rfc822", &"Content-Type: message/rfc822\r\n\r\n".repeat(200_000))),
+            (
+                "parts",
+                mail(
+                    "Content-Type: multipart/mixed; boundary=b",
+                    &"--b\r\nContent-Type: a/b\r\n\r\nx\r\n".repeat(200_000),
+                ),
+            ),
+            ("html", mail("Content-Type: text/html", &"<div><b>".repeat(1_000_000))),
+            ("large", mail("Content-Type: application/x", &"x".repeat(26 << 20))),
+            ("encoded", mail("Content-Transfer-Encoding: quoted-printable", &"=".repeat(5 << 20))),
+        ];
+        for (name, raw) in cases {
+            let begin = Instant::now();
+            let parsed = parse(&raw).unwrap_or_else(|| panic!("{name}"));
+            assert!(parsed.attachments.len() <= MAX_ATTACHMENTS && parsed.references.len() <= MAX_REFERENCES, "{name}");
+            assert!(parsed.text.len() <= MAX_TEXT_BYTES, "{name}");
+            assert!(begin.elapsed() < Duration::from_secs(5), "{name}: {:?}", begin.elapsed());
+        }
+        assert_eq!(parse(&vec![b'a'; MAX_MAIL_BYTES + 1]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_mails_in_any_order_are_read(pieces in proptest::collection::vec(prop_oneof![
+            Just("From: a@b.c\r\n"), Just("Subject: =?utf-8?Q?=C3"), Just("?="), Just("\r\n"), Just("\n\n"), Just("--b"), Just("--"),
+            Just("Content-Type: multipart/alternative; boundary=b\r\n"), Just("Content-Type: text/html; charset=utf-16\r\n"),
+            Just("Content-Type: multipart/report; boundary=\"b"), Just("Content-Type: message/delivery-status\r\n"), Just("\""),
+            Just("Content-Transfer-Encoding: base64\r\n"), Just("Content-Transfer-Encoding: quoted-printable\r\n"), Just("=4"), Just("QUJD"),
+            Just("<a href='"), Just("<p "), Just(">"), Just("</"), Just("é\u{1f600}"), Just("Action: failed"), Just("<!--"), Just("\t "), Just("charset=utf-7;"),
+            Just("Date: Mon, 99 Feb 0000 99:99:99 +9999\r\n"), Just("filename*1*=''%"), Just("("), Just("\\"), Just("\0"), Just("message-id: <"), Just(";"),
+        ], 0..60)) {
+            let text = pieces.concat();
+            let _ = read(text.as_bytes());
+            let mut begun = b"From: a@b.c\n".to_vec();
+            begun.extend(text.bytes());
+            prop_assert!(read(&begun).is_some());
+            let clean = sanitised(&text);
+            prop_assert_eq!(&sanitised(&clean), &clean);
+        }
+
+        #[test]
+        fn bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            let _ = read(&bytes);
+            let _ = to_text(&bytes, Some("utf-7"));
+            let mut mail = b"From: a\xff\nContent-Type: ".to_vec();
+            mail.extend(bytes);
+            let _ = read(&mail);
+        }
+    }
+}

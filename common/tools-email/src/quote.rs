@@ -1,0 +1,481 @@
+//! The price of a send, and the address that it is sent from. Both are locked into the quote.
+//!
+//! Without `from_address` the pool chooses: the least recently used domain of the agent with enough room today. With
+//! one, the address must be the agent's, or free on an operator's domain (the paid send then takes it), or on a domain
+//! that the agent proves to control by a DNS record.
+
+use std::sync::Arc;
+
+use base::clock::Timestamp;
+use base::ids::AgentId;
+use base::money::Usdc;
+use base::untrusted_text;
+use http::StatusCode;
+use platform::http::ApiError;
+use platform::store::StoreError;
+use serde_json::{Map, Value, json};
+use tools::Toolbox;
+use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
+use uuid::Uuid;
+
+use crate::address::Address;
+use crate::dkim::Signer;
+use crate::domain::{self, Provisioning, SendingDomain, Warmup};
+use crate::{mailbox, providers, receive, send};
+
+/// For each recipient: 0.005 USDC.
+pub const FEE: Usdc = Usdc::from_micro(5_000);
+
+pub static QUOTER: Quoter = Quoter { spec: &send::SPEC, quote: |toolbox, request| Box::pin(quote(toolbox, request)) };
+
+/// The members of [`AskedPrice::locked`].
+pub(crate) const FROM: &str = "from_address";
+/// The caller named the address. It may then exceed the domain's limit of the day.
+pub(crate) const PINNED: &str = "pinned";
+/// The send takes a free address.
+pub(crate) const IS_NEW: &str = "is_new";
+pub(crate) const WARNING: &str = "warning";
+/// The domain is not proven to be the caller's.
+const UNPROVEN: &str = "unproven";
+
+/// Beginning of the addresses that agents get by themselves.
+const AGENTS_OWN: &str = "agent-";
+
+/// Checks the input of a paid send against its quote.
+///
+/// # Errors
+/// 400 `from_address_mismatch` if it names another sender; 400 `domain_not_owned` if the quote said that the domain is
+/// not proven.
+pub fn check_send(input: &Map<String, Value>, locked: &Map<String, Value>) -> Result<(), ApiError> {
+    let folded = |value: Option<&Value>| {
+        value.and_then(Value::as_str).and_then(|text| Address::parse(text).ok()).map(|address| address.folded())
+    };
+    if let (Some(named), Some(quoted)) = (folded(input.get(FROM)), folded(locked.get(FROM)))
+        && named != quoted
+    {
+        let message = format!("the quote was given for {quoted}; ask for a quote with this from_address");
+        return Err(refused("from_address_mismatch", message));
+    }
+    if locked.get(UNPROVEN) == Some(&Value::Bool(true)) {
+        return Err(refused(
+            "domain_not_owned",
+            "set the DNS records that the quote names, then ask for a new quote".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn refused(code: &'static str, message: String) -> ApiError {
+    ApiError::Tool { status: StatusCode::BAD_REQUEST, code, message }
+}
+
+/// The recipients, subject and thread of a mail, of which a reply derives some.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    /// At least one; each once.
+    pub to: Vec<Address>,
+    pub subject: String,
+    /// Message ids, without `<>`.
+    pub in_reply_to: Option<String>,
+    pub references: Vec<String>,
+    /// The thread of the mail that is answered.
+    pub thread: Option<Uuid>,
+}
+
+/// Why a mail has no content.
+#[derive(Debug)]
+pub(crate) enum NoContent {
+    /// The agent has no mail with the id in `reply_to_email_id`.
+    NotFound,
+    /// That mail names no sender.
+    NotAnswerable,
+    Store(StoreError),
+}
+
+impl From<StoreError> for NoContent {
+    fn from(error: StoreError) -> NoContent {
+        NoContent::Store(error)
+    }
+}
+
+impl From<NoContent> for ApiError {
+    fn from(error: NoContent) -> ApiError {
+        match error {
+            NoContent::NotFound => ApiError::Tool {
+                status: StatusCode::NOT_FOUND,
+                code: "email_not_found",
+                message: "you have no mail with the id in reply_to_email_id".to_owned(),
+            },
+            NoContent::NotAnswerable => {
+                ApiError::field("reply_to_email_id", "is a mail without a sender; give to_address and subject")
+            }
+            NoContent::Store(error) => ApiError::Unavailable(error),
+        }
+    }
+}
+
+/// What to send to whom. The input has passed [`send::SPEC`]'s check. Recipients and subject of the input win over
+/// those of the mail that is answered.
+pub(crate) async fn content(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    input: &Map<String, Value>,
+) -> Result<Content, NoContent> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    let to = send::recipients(input);
+    let subject = text("subject").map(str::to_owned);
+    let Some(reply_to) = text("reply_to_email_id").and_then(|id| Uuid::try_parse(id).ok()) else {
+        let subject = subject.unwrap_or_default();
+        return Ok(Content { to, subject, in_reply_to: None, references: Vec::new(), thread: None });
+    };
+    let (now, db) = (toolbox.clock.now(), &toolbox.db);
+    let inbound = mailbox::inbound(db, agent, reply_to).await?.filter(|mail| !mail.is_expired(now));
+    let answered = match inbound {
+        Some(mail) => Content {
+            to: Address::parse(&mail.from).into_iter().collect(),
+            subject: mail.subject,
+            in_reply_to: mail.message_id.filter(|id| is_message_id(id)),
+            references: mail.references,
+            thread: Some(mail.thread_id),
+        },
+        None => {
+            let sent = mailbox::sent(db, agent, reply_to).await?.filter(|sent| !sent.is_expired(now));
+            let sent = sent.ok_or(NoContent::NotFound)?;
+            Content {
+                in_reply_to: Some(send::message_id(sent.id, 0, sent.from.domain())),
+                to: sent.to,
+                subject: sent.subject,
+                references: sent.references,
+                thread: Some(sent.thread_id),
+            }
+        }
+    };
+    let to = if to.is_empty() { answered.to } else { to };
+    if to.is_empty() {
+        return Err(NoContent::NotAnswerable);
+    }
+    let mut references: Vec<String> = answered.references.into_iter().filter(|id| is_message_id(id)).collect();
+    if let Some(last) = &answered.in_reply_to
+        && !references.contains(last)
+    {
+        references.push(last.clone());
+    }
+    let subject = subject.unwrap_or_else(|| reply_subject(&answered.subject));
+    Ok(Content { to, subject, in_reply_to: answered.in_reply_to, references, thread: answered.thread })
+}
+
+/// Safe in a header.
+fn is_message_id(id: &str) -> bool {
+    id.len() <= 500 && !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
+}
+
+/// `Re: …`, once, on one line.
+fn reply_subject(subject: &str) -> String {
+    let subject = untrusted_text::visible(subject).replace(['\n', '\t'], " ");
+    let subject = subject.trim();
+    let is_reply = subject.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("re:"));
+    let subject = if is_reply { subject.to_owned() } else { format!("Re: {subject}") };
+    subject.trim().chars().take(send::MAX_SUBJECT).collect()
+}
+
+async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
+    let agent = request
+        .agent
+        .ok_or_else(|| ApiError::field("X-Agent-ID", "is required: a mail is sent from an address of an agent"))?;
+    let now = toolbox.clock.now();
+    let content = content(&toolbox, agent, &request.input).await?;
+    check_reachable(&toolbox, &content.to).await?;
+    let recipients = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
+    let named = request.input.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
+    // Also gives the agent its first addresses.
+    let domains = domain::ensure_default(&toolbox.db, &toolbox.config, agent, now).await?;
+    let sender = match named {
+        Some(named) => pinned(&toolbox, agent, named, recipients, now).await?,
+        None => pooled(&domains, recipients, now)?,
+    };
+    Ok(asked(&sender, recipients))
+}
+
+/// Refuses addresses outside this deployment if no provider can reach them.
+async fn check_reachable(toolbox: &Toolbox, to: &[Address]) -> Result<(), ApiError> {
+    if providers::chosen(&toolbox.config).is_some() {
+        return Ok(());
+    }
+    // One recipient of each domain.
+    let mut domains: Vec<&str> = Vec::new();
+    for address in to {
+        if domains.contains(&address.domain()) {
+            continue;
+        }
+        domains.push(address.domain());
+        if !receive::is_local(&toolbox.db, &toolbox.config, address).await? {
+            let what = "provider for addresses outside this deployment (EMAIL_PROVIDERS)".to_owned();
+            return Err(ApiError::NotConfigured { what });
+        }
+    }
+    Ok(())
+}
+
+/// The sender of a quote.
+#[derive(Debug)]
+struct Sender {
+    from: Address,
+    pinned: bool,
+    is_new: bool,
+    warning: Option<&'static str>,
+    /// The DNS records that prove the domain; set if it is not proven.
+    records: Option<Value>,
+}
+
+fn pooled(domains: &[SendingDomain], recipients: u32, now: Timestamp) -> Result<Sender, ApiError> {
+    let chosen = domain::choose(domains, recipients, now).ok_or_else(|| {
+        let message = "none of your sending domains is active and has room for these recipients today; see \
+                       GET /v1/tools/email/domains, or name a from_address";
+        refused("no_sending_domain", message.to_owned())
+    })?;
+    let from = chosen.default_from.clone();
+    Ok(Sender { from, pinned: false, is_new: false, warning: None, records: None })
+}
+
+/// Whose the domain of a named address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DomainOf {
+    Operator,
+    /// Proven by the caller.
+    Caller,
+    /// Proven by another agent.
+    Other,
+    Unproven,
+}
+
+/// Whose the address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AddressOf {
+    Nobody,
+    Caller,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    Use {
+        is_new: bool,
+    },
+    /// Owned by another agent, or reserved.
+    Taken,
+    NotOwned,
+    /// The DNS records are missing.
+    Unproven,
+}
+
+/// `is_claimable`: a name that an agent may take on an operator's domain.
+fn decide(domain: DomainOf, address: AddressOf, is_claimable: bool) -> Decision {
+    match (domain, address) {
+        (DomainOf::Other, _) => Decision::NotOwned,
+        (DomainOf::Unproven, _) => Decision::Unproven,
+        (_, AddressOf::Caller) => Decision::Use { is_new: false },
+        (_, AddressOf::Other) => Decision::Taken,
+        (DomainOf::Operator, AddressOf::Nobody) if !is_claimable => Decision::Taken,
+        (DomainOf::Operator | DomainOf::Caller, AddressOf::Nobody) => Decision::Use { is_new: true },
+    }
+}
+
+async fn pinned(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    from: Address,
+    recipients: u32,
+    now: Timestamp,
+) -> Result<Sender, ApiError> {
+    let db = &toolbox.db;
+    let of_domain = whose_domain(toolbox, agent, &from, now).await?;
+    let of_address = match domain::owner_of(db, &from).await? {
+        None => AddressOf::Nobody,
+        Some(owner) if owner == agent => AddressOf::Caller,
+        Some(_) => AddressOf::Other,
+    };
+    match decide(of_domain, of_address, is_claimable(from.local())) {
+        Decision::Taken => Err(taken(&from)),
+        Decision::NotOwned => Err(refused("domain_not_owned", format!("{} belongs to another agent", from.domain()))),
+        Decision::Unproven => {
+            let records = Some(dns_records(toolbox, agent, from.domain()));
+            Ok(Sender { from, pinned: true, is_new: true, warning: None, records })
+        }
+        Decision::Use { is_new } => {
+            let row = domain::load(db, agent, from.domain()).await?;
+            if row.as_ref().is_some_and(|row| matches!(row.provisioning, Provisioning::Blocked)) {
+                return Err(refused("no_sending_domain", format!("{} is blocked for sending", from.domain())));
+            }
+            let warning = row.as_ref().and_then(|row| warning(row, recipients, now));
+            Ok(Sender { from, pinned: true, is_new, warning, records: None })
+        }
+    }
+}
+
+pub(crate) fn taken(address: &Address) -> ApiError {
+    refused("address_taken", format!("{} is reserved, or another agent has it", address.as_str()))
+}
+
+async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address, now: Timestamp) -> Result<DomainOf, ApiError> {
+    if domain::is_operators(&toolbox.config, from.domain()) {
+        return Ok(DomainOf::Operator);
+    }
+    let owner = domain::own_domain(&toolbox.db, from.domain()).await?.map(|own| own.agent);
+    if owner == Some(agent) {
+        return Ok(DomainOf::Caller);
+    }
+    // A domain may have passed on: its record decides.
+    let secret = &toolbox.mail_secret;
+    if domain::verify_own(&toolbox.db, &toolbox.dns, secret, agent, from.domain(), now).await? {
+        return Ok(DomainOf::Caller);
+    }
+    Ok(if owner.is_some() { DomainOf::Other } else { DomainOf::Unproven })
+}
+
+/// The record that proves the domain, and the one that receivers check signatures with.
+fn dns_records(toolbox: &Toolbox, agent: AgentId, domain: &str) -> Value {
+    let secret = &toolbox.mail_secret;
+    let (name, value) = domain::ownership_record(secret, agent, domain);
+    let key = Signer::derived(secret, domain).dns_record();
+    json!([
+        {"type": "TXT", "name": name, "value": value},
+        {"type": "TXT", "name": format!("agora._domainkey.{domain}"), "value": key},
+    ])
+}
+
+/// What the caller should know of the domain that it named.
+fn warning(row: &SendingDomain, recipients: u32, now: Timestamp) -> Option<&'static str> {
+    if row.left(now) < recipients {
+        Some("pinned_over_limit")
+    } else if matches!(row.warmup(now), Warmup::Warming) {
+        Some("pinned_domain_warming")
+    } else {
+        None
+    }
+}
+
+/// Whether an agent may take this name on an operator's domain.
+pub(crate) fn is_claimable(local: &str) -> bool {
+    let local = local.to_ascii_lowercase();
+    let is_plain = local.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let bare: String = local.chars().filter(char::is_ascii_alphanumeric).collect();
+    let is_reserved = domain::RESERVED.iter().any(|name| *name == local || name.replace('-', "") == bare);
+    (3..=64).contains(&local.len()) && is_plain && !is_reserved && !local.starts_with(AGENTS_OWN)
+}
+
+/// The price of a number of recipients.
+pub(crate) fn price(recipients: u32) -> Usdc {
+    Usdc::from_micro(FEE.micro() * u64::from(recipients))
+}
+
+fn asked(sender: &Sender, recipients: u32) -> AskedPrice {
+    let price = price(recipients);
+    let zero = Usdc::ZERO.to_number();
+    let mut context = json!({
+        "domain": sender.from.domain(),
+        "is_new": sender.is_new,
+        "available": sender.records.is_none(),
+        "registration_fee": zero,
+        "service_fee": price.to_number(),
+        "mailbox_provisioning_fee": zero,
+        "total_cost": price.to_number(),
+        "currency": "USD",
+        "status": if sender.records.is_none() { "verified" } else { "unprovisioned" },
+        "from_address": sender.from.as_str(),
+        "recipients": recipients,
+    });
+    let mut locked = json!({FROM: sender.from.as_str(), PINNED: sender.pinned});
+    if sender.is_new {
+        locked[IS_NEW] = json!(true);
+    }
+    if let Some(warning) = sender.warning {
+        context[WARNING] = json!(warning);
+        locked[WARNING] = json!(warning);
+    }
+    if let Some(records) = &sender.records {
+        context["dns_records"] = records.clone();
+        locked[UNPROVEN] = json!(true);
+    }
+    let members = |value: Value| match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    AskedPrice { price, context: members(context), locked: members(locked) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_used_only_by_its_owner() {
+        use AddressOf as A;
+        use DomainOf as D;
+        let (mine, new) = (Decision::Use { is_new: false }, Decision::Use { is_new: true });
+        for (domain, address, is_claimable, expected) in [
+            (D::Operator, A::Nobody, true, new),
+            (D::Operator, A::Nobody, false, Decision::Taken),
+            // The agent's own address is of a kind that nobody can take.
+            (D::Operator, A::Caller, false, mine),
+            (D::Operator, A::Other, true, Decision::Taken),
+            (D::Caller, A::Nobody, false, new),
+            (D::Caller, A::Caller, true, mine),
+            (D::Caller, A::Other, true, Decision::Taken),
+            (D::Other, A::Nobody, true, Decision::NotOwned),
+            (D::Other, A::Caller, true, Decision::NotOwned),
+            (D::Unproven, A::Caller, true, Decision::Unproven),
+            (D::Unproven, A::Nobody, true, Decision::Unproven),
+        ] {
+            assert_eq!(decide(domain, address, is_claimable), expected, "{domain:?} {address:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_operator_cannot_be_taken() {
+        for free in ["ada", "ada.lovelace", "shop-7"] {
+            assert!(is_claimable(free), "{free}");
+        }
+        for not in ["Postmaster", "no-reply", "no.reply", "a", "bounces", "bounces+x", "agent-0123456789ab", "it's"] {
+            assert!(!is_claimable(not), "{not}");
+        }
+    }
+
+    #[test]
+    fn the_quote_locks_the_sender() {
+        let sender = |records: Option<Value>| Sender {
+            from: Address::parse("Ada@agents.test").unwrap(),
+            pinned: true,
+            is_new: true,
+            warning: Some("pinned_over_limit"),
+            records,
+        };
+        let asked_for = asked(&sender(None), 3);
+        assert_eq!(asked_for.price, Usdc::from_micro(15_000));
+        assert_eq!(asked_for.context["total_cost"].to_string(), "0.015");
+        assert_eq!(asked_for.context["available"], true);
+        let with = |from: &str| json!({"from_address": from}).as_object().cloned().unwrap();
+        let code = |input: &Map<String, Value>, locked| check_send(input, locked).map_err(|error| error.code());
+        assert_eq!(code(&Map::new(), &asked_for.locked), Ok(()));
+        assert_eq!(code(&with("ada@AGENTS.test"), &asked_for.locked), Ok(()));
+        assert_eq!(code(&with("bob@agents.test"), &asked_for.locked), Err("from_address_mismatch"));
+        let unproven = asked(&sender(Some(json!([]))), 1);
+        assert_eq!(
+            (&unproven.context["status"], &unproven.context["available"]),
+            (&json!("unprovisioned"), &json!(false))
+        );
+        assert_eq!(code(&Map::new(), &unproven.locked), Err("domain_not_owned"));
+    }
+
+    #[test]
+    fn a_reply_has_one_prefix_and_one_line() {
+        for (subject, reply) in [
+            ("Hello", "Re: Hello"),
+            ("RE: Hello", "RE: Hello"),
+            ("Hello\r\nBcc: x@y.test", "Re: Hello Bcc: x@y.test"),
+            ("", "Re:"),
+        ] {
+            assert_eq!(reply_subject(subject), reply);
+        }
+        assert!(is_message_id("a.0@b.test") && !is_message_id("a\r\nBcc: x") && !is_message_id(""));
+    }
+}

@@ -1,0 +1,1054 @@
+//! Sending: one mail to each recipient.
+//!
+//! The job runs until every recipient has an outcome, in several runs if need be. Its state is the rows of
+//! [`recipient`]:
+//!
+//! - A run that ended before the rows were written sent nothing; the next one begins anew.
+//! - Rows that are `pending` are sent by the next run.
+//! - A row that is `submitting` when a run begins was left by one that died. A mailbox of this deployment then takes
+//!   the mail again, as the same mail. A mail handed to a provider may be out: it becomes `ambiguous`, is never sent
+//!   again and not charged, and the result says so.
+//!
+//! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::encoding::base64_any;
+use base::ids::AgentId;
+use base::input::{Field, FieldError, Format, Kind};
+use base::money::Usdc;
+use base::untrusted_text;
+use platform::http::log;
+use platform::net::{FetchPolicy, check_url, essence};
+use platform::store::StoreError;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tools::spec::{Price, ToolSpec, URI};
+use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
+use uuid::Uuid;
+
+use crate::address::Address;
+use crate::compose::{self, Attached, Draft};
+use crate::dkim::Signer;
+use crate::domain;
+use crate::mailbox::{self, Sent, Verdicts};
+use crate::providers::{self, Handed, Outgoing};
+use crate::quote::{self, Content, FEE, NoContent};
+use crate::receive::{self, Delivered, Envelope};
+use crate::recipient::{self, MAX_RECIPIENTS, Recipient, State};
+use crate::stats::{self, Count};
+use crate::suppression::{self, Why};
+
+/// Longest subject, in characters.
+pub(crate) const MAX_SUBJECT: usize = 500;
+const MAX_ATTACHMENTS: usize = 10;
+/// Attachments of a mail together, in bytes.
+const MAX_BYTES: usize = 26_214_400;
+/// Mails handed over at once, and their raw bytes together: a mail with large attachments needs four times its size.
+const AT_ONCE: usize = 8;
+const BYTES_AT_ONCE: usize = 48 * 1024 * 1024;
+
+const DEADLINE: Duration = Duration::from_secs(100);
+/// No mail is begun later than this in a run.
+const SENDING: Duration = Duration::from_secs(70);
+/// Longest hand-over of one mail. With [`SENDING`] it leaves time to store the outcome.
+const HAND_OVER: Duration = Duration::from_secs(20);
+/// Longest fetch of all attachments of a mail.
+const FETCHING: Duration = Duration::from_secs(40);
+/// Pauses before the next run: there was not enough time, the provider took no more, the database failed.
+const SOON: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_secs(120);
+const STORE_PAUSE: Duration = Duration::from_secs(30);
+/// For so long mails are tried that the provider does not take now.
+const PATIENCE: Duration = Duration::from_secs(3600);
+/// After so many mails that the provider does not take now, a run begins no others.
+const MAX_NOT_NOW: usize = 8;
+/// Failed recipients named in the result.
+const MAX_NAMED: usize = 50;
+/// Recipients named in the sent mail.
+const MAX_TO: usize = 10;
+/// The source of a mail that stayed in the deployment.
+const EMBEDDED: &str = "mailbox";
+
+/// Checked by [`check`], which says what is wrong with an address.
+static EMAIL: Format =
+    Format { name: Some("email"), pattern: None, matches: |_| true, message: "must be an e-mail address" };
+
+static UUID: Format = Format {
+    name: Some("uuid"),
+    pattern: None,
+    matches: |text| Uuid::try_parse(text).is_ok(),
+    message: "must be a UUID",
+};
+
+/// Goes into a header beside the address.
+static NAME: Format = Format {
+    name: None,
+    pattern: None,
+    matches: |text| is_one_line(text) && !text.contains(['<', '>']),
+    message: "must be one line without < and >",
+};
+
+static LINE: Format =
+    Format { name: None, pattern: None, matches: is_one_line, message: "must be one line without control characters" };
+
+/// `type/subtype`, without parameters.
+static MEDIA_TYPE: Format = Format {
+    name: None,
+    pattern: Some("^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$"),
+    matches: is_media_type,
+    message: "must be a media type such as application/pdf",
+};
+
+const ADDRESS: Kind = Kind::Text { min: 3, max: 320, format: Some(&EMAIL) };
+const TO: Field = Field::optional(
+    "to_address",
+    Kind::OneOrMore { of: &ADDRESS, max: MAX_RECIPIENTS },
+    "Who gets the mail: an address, or up to 500. Each gets a mail of its own. Needed unless reply_to_email_id is given",
+);
+const SUBJECT: Field = Field::optional(
+    "subject",
+    Kind::Text { min: 1, max: MAX_SUBJECT, format: Some(&LINE) },
+    "Needed unless reply_to_email_id is given",
+);
+const BODY: Field = Field::required(
+    "body",
+    Kind::Text { min: 1, max: 100_000, format: None },
+    "The text; HTML if it begins with < and has a closing tag",
+);
+const FROM: Field = Field::optional(
+    "from_address",
+    ADDRESS,
+    "The sender: an address of yours, a free one on a domain of this service, or one on a domain that you prove to control. \
+     Default: the service chooses among your addresses",
+);
+const FROM_NAME: Field = Field::optional(
+    "from_name",
+    Kind::Text { min: 1, max: 100, format: Some(&NAME) },
+    "Shown with the sender's address",
+);
+const MODE: Field = Field::optional(
+    "mailbox_mode",
+    Kind::Choice(&["relay", "mailbox"]),
+    "Accepted for compatibility: answers always arrive in your inbox",
+);
+const REPLY: Field = Field::optional(
+    "reply_to_email_id",
+    Kind::Text { min: 36, max: 36, format: Some(&UUID) },
+    "A mail of your inbox, or one that you sent, that this one answers: recipient, subject and thread follow from it",
+);
+const ATTACHMENT_FIELDS: &[Field] = &[
+    Field::required("filename", Kind::Text { min: 1, max: 255, format: Some(&LINE) }, "Name with extension"),
+    Field::optional("content", Kind::Text { min: 1, max: MAX_BYTES, format: None }, "base64; or give url"),
+    Field::optional(
+        "url",
+        Kind::Text { min: 1, max: 2048, format: Some(&URI) },
+        "Fetched when the mail is sent, at most 5 MB; or give content",
+    ),
+    Field::optional(
+        "content_type",
+        Kind::Text { min: 3, max: 100, format: Some(&MEDIA_TYPE) },
+        "Default: what the URL's server says, or application/octet-stream",
+    ),
+];
+const ATTACHMENT: Kind = Kind::Object { fields: ATTACHMENT_FIELDS, open: false };
+const ATTACHMENTS: Field = Field::optional(
+    "attachments",
+    Kind::List { of: &ATTACHMENT, max: MAX_ATTACHMENTS },
+    "At most 25 MB together. Programs are refused",
+);
+const QUOTE_ID: Field = Field::optional(
+    "quote_id",
+    Kind::Text { min: 1, max: 200, format: None },
+    "The id of the quote, if it is not in the header X-Quote-ID",
+);
+
+/// The fields of a quote; the send adds attachments and quote id.
+pub const FIELDS: &[Field] = &[TO, SUBJECT, BODY, FROM, FROM_NAME, MODE, REPLY];
+
+pub static SPEC: ToolSpec = ToolSpec {
+    name: "email",
+    title: "E-mail",
+    summary: "Sends an e-mail to each of up to 500 recipients, from an address of yours; answers arrive in your inbox",
+    group: "messaging",
+    paths: &["/v1/tools/email/send"],
+    price: Price::Asked { usual: FEE, most: Usdc::from_micro(FEE.micro() * MAX_RECIPIENTS as u64) },
+    quote_path: Some("/v1/tools/email/quote"),
+    quote_ttl: Some(Duration::from_secs(3600)),
+    // Not the sender: another one than the quote's has an error of its own.
+    quoted_fields: &["to_address", "subject", "body", "reply_to_email_id"],
+    judged: &["subject", "body"],
+    check_quoted: quote::check_send,
+    refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned")],
+    category: "communication",
+    deadline: DEADLINE,
+    input: &[TO, SUBJECT, BODY, FROM, FROM_NAME, MODE, REPLY, ATTACHMENTS, QUOTE_ID],
+    check,
+    example: || json!({"to_address": "ada@example.com", "subject": "Hello", "body": "Shall we meet on Monday?"}),
+    output,
+    ..ToolSpec::QUEUED
+};
+
+pub static RUNNER: Runner = Runner { spec: &SPEC, run };
+
+/// Extensions that mail hosts refuse because opening the file runs it.
+const PROGRAMS: [&str; 49] = [
+    "ade", "adp", "apk", "app", "appx", "bat", "cab", "chm", "cmd", "com", "cpl", "dll", "dmg", "exe", "gadget", "hta",
+    "img", "ins", "iso", "isp", "jar", "js", "jse", "lib", "lnk", "mde", "msc", "msi", "msix", "msp", "mst", "pif",
+    "ps1", "ps1xml", "ps2", "psc1", "reg", "scf", "scr", "sct", "shb", "sys", "vb", "vbe", "vbs", "vxd", "wsc", "wsf",
+    "wsh",
+];
+
+/// No control characters and nothing that reorders the line. Joiners are allowed: emoji and some scripts need them.
+fn is_one_line(text: &str) -> bool {
+    let reorders = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
+    !text.trim().is_empty() && !text.chars().any(|letter| reorders(letter) || breaks(letter))
+}
+
+fn is_media_type(text: &str) -> bool {
+    let is_token = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte))
+    };
+    text.split_once('/').is_some_and(|(kind, subtype)| is_token(kind) && is_token(subtype))
+}
+
+/// Checks that the schema cannot express: each address, each attachment, and that there are recipients.
+fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let to = input.get("to_address").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (index, address) in to.iter().enumerate() {
+        if let Err(why) = Address::parse(address.as_str().unwrap_or_default()) {
+            let path = if to.len() == 1 { "to_address".to_owned() } else { format!("to_address.{index}") };
+            wrong.push(FieldError::new(path, why));
+        }
+    }
+    if let Some(from) = input.get("from_address").and_then(Value::as_str)
+        && let Err(why) = Address::parse(from)
+    {
+        wrong.push(FieldError::new("from_address", why));
+    }
+    if !input.contains_key("reply_to_email_id") {
+        for name in ["to_address", "subject"].into_iter().filter(|name| !input.contains_key(*name)) {
+            wrong.push(FieldError::new(name, "is required unless reply_to_email_id is given"));
+        }
+    }
+    if input.get("body").and_then(Value::as_str).is_some_and(|body| body.contains('\0')) {
+        wrong.push(FieldError::new("body", "must not contain the character U+0000"));
+    }
+    check_attachments(attachments(input), policy, &mut wrong);
+    wrong
+}
+
+fn attachments(input: &Map<String, Value>) -> &[Value] {
+    input.get("attachments").and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
+}
+
+fn check_attachments(attachments: &[Value], policy: &FetchPolicy, wrong: &mut Vec<FieldError>) {
+    let mut bytes = 0usize;
+    for (index, attachment) in attachments.iter().enumerate() {
+        let mut refuse = |name: &str, why: String| {
+            wrong.push(FieldError::new(format!("attachments.{index}.{name}"), why));
+        };
+        let text = |name: &str| attachment[name].as_str();
+        if let Some(why) = bad_name(text("filename").unwrap_or_default()) {
+            refuse("filename", why.to_owned());
+        }
+        match (text("content"), text("url")) {
+            (Some(content), None) => match base64_any(content) {
+                Some(decoded) => bytes = bytes.saturating_add(decoded.len()),
+                None => refuse("content", "must be base64".to_owned()),
+            },
+            (None, Some(url)) => {
+                if let Err(refused) = check_url(url, policy) {
+                    refuse("url", refused.to_string());
+                }
+            }
+            _ => refuse("content", "give either content or url".to_owned()),
+        }
+    }
+    if bytes > MAX_BYTES {
+        wrong.push(FieldError::new(
+            "attachments",
+            format!("must have at most {MAX_BYTES} bytes together, have {bytes}"),
+        ));
+    }
+}
+
+/// Why a file name is refused.
+fn bad_name(name: &str) -> Option<&'static str> {
+    if name.contains(['/', '\\', '"']) || untrusted_text::hides_something(name, false) {
+        return Some("must not contain slashes, quotes or invisible characters");
+    }
+    // Windows ignores dots and spaces at the end.
+    let bare = name.trim_end_matches(['.', ' ']);
+    if bare.is_empty() {
+        return Some("must be a file name");
+    }
+    let extension = bare.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    let is_program = extension.is_some_and(|extension| PROGRAMS.contains(&extension.trim()));
+    is_program.then_some("is a kind of file that runs when it is opened; mail hosts refuse it")
+}
+
+/// The recipients of the input, each once, in their order.
+pub(crate) fn recipients(input: &Map<String, Value>) -> Vec<Address> {
+    let named = input.get("to_address").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let mut seen = std::collections::HashSet::new();
+    named.filter_map(|text| Address::parse(text).ok()).filter(|address| seen.insert(address.folded())).collect()
+}
+
+/// The `Message-ID` of a recipient's mail, without `<>`.
+pub(crate) fn message_id(mail: Uuid, index: u32, domain: &str) -> String {
+    format!("{mail}.{index}@{domain}")
+}
+
+/// The mail and the recipient's index in a message id made by [`message_id`].
+pub(crate) fn mail_of_message_id(id: &str) -> Option<(Uuid, u32)> {
+    let (local, _) = id.trim_matches(['<', '>', ' ']).split_once('@')?;
+    let (mail, index) = local.split_once('.')?;
+    Some((Uuid::try_parse(mail).ok()?, index.parse().ok()?))
+}
+
+/// The time in a UUID version 7.
+fn time_of(id: Uuid) -> Timestamp {
+    let millis = id.as_bytes().iter().take(6).fold(0, |millis: i64, byte| (millis << 8) | i64::from(*byte));
+    Timestamp::from_millis(millis)
+}
+
+/// Why a run ended without an output.
+enum Stop {
+    /// The job fails. Nothing was sent.
+    Failed(ToolError),
+    /// The next run goes on.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Store(error)
+    }
+}
+
+impl From<ToolError> for Stop {
+    fn from(error: ToolError) -> Stop {
+        Stop::Failed(error)
+    }
+}
+
+fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
+    Box::pin(async move {
+        let until = toolbox.clock.now().plus(PATIENCE);
+        match work(toolbox, &task).await {
+            Ok(output) => Ok(output),
+            Err(Stop::Failed(error)) => Err(error),
+            // A failed job would pay everything back although mails may be out.
+            Err(Stop::Store(error)) => {
+                log::failure("a send could not read or write its state", &error);
+                Ok(Output::again(STORE_PAUSE, until, Source::embedded(EMBEDDED)))
+            }
+        }
+    })
+}
+
+/// What is the same for all recipients.
+struct Batch {
+    toolbox: Arc<Toolbox>,
+    agent: AgentId,
+    from: Address,
+    from_name: Option<String>,
+    body: String,
+    content: Content,
+    attachments: Vec<Attached>,
+    mail: Uuid,
+    /// When the mail was made, in the first run.
+    started: Timestamp,
+}
+
+async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
+    let begun = Instant::now();
+    let (db, now) = (toolbox.db.clone(), toolbox.clock.now());
+    let from = task.locked.get(quote::FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
+    let from = from.ok_or_else(|| ToolError::internal("the stored quote names no sender"))?;
+    let content = quote::content(&toolbox, task.agent, &task.input).await.map_err(no_content)?;
+    let mut rows = recipient::all(&db, task.request_id).await?;
+    let mail = match rows.first().and_then(|row| mail_of_message_id(&row.message_id)) {
+        Some((mail, _)) => mail,
+        None => mailbox::mail_id(now, &[b"sent", task.request_id.bytes()]),
+    };
+    let is_first = rows.is_empty();
+    if is_first {
+        own_sender(&toolbox, task, &from, now).await?;
+    }
+    let attachments = match timeout(FETCHING, attached(&toolbox, &task.input, mail)).await {
+        Ok(attached) => attached,
+        Err(_) => Err(not_fetched("the attachments took too long").into()),
+    };
+    let (attachments, cannot_go_on) = match attachments {
+        Ok(attachments) => (attachments, None),
+        Err(Stop::Failed(error)) if !is_first => (Vec::new(), Some(error.message)),
+        Err(stop) => return Err(stop),
+    };
+    let domain = from.domain().to_owned();
+    let count = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
+    let is_pinned = task.locked.get(quote::PINNED) == Some(&Value::Bool(true));
+    let id = task.request_id;
+    if is_first && !domain::reserve(&db, id, task.agent, &domain, count, is_pinned, now).await? {
+        let message = format!("{domain} has no room for {count} recipients today; nothing was sent");
+        return Err(ToolError { code: ErrorCode::RateLimited, reason: None, message }.into());
+    }
+    let batch = Arc::new(Batch {
+        agent: task.agent,
+        from,
+        from_name: task.input.get("from_name").and_then(Value::as_str).map(str::to_owned),
+        body: task.text("body").to_owned(),
+        content,
+        attachments,
+        mail,
+        started: time_of(mail),
+        toolbox: toolbox.clone(),
+    });
+    // A process that died may have written some of the rows.
+    if rows.len() < batch.content.to.len() && cannot_go_on.is_none() {
+        recipient::create_all(&db, batch.rows(task)).await?;
+        rows = recipient::all(&db, task.request_id).await?;
+    }
+    if rows.iter().all(|row| row.state == State::Pending) {
+        mailbox::put_sent(&db, &batch.sent(task)).await?;
+    }
+    let reopened = batch.end_interrupted(&rows).await?;
+    if reopened {
+        rows = recipient::all(&db, task.request_id).await?;
+    }
+
+    let pending: Vec<Recipient> = rows.iter().filter(|row| row.state == State::Pending).cloned().collect();
+    let sent = match &cannot_go_on {
+        None => send_all(&batch, pending, begun + SENDING, task, rows.len()).await?,
+        Some(_) => Sending::default(),
+    };
+    batch.count(&sent).await?;
+    rows = recipient::all(&db, task.request_id).await?;
+    let is_pending = rows.iter().any(|row| row.state == State::Pending);
+    if is_pending {
+        let now = toolbox.clock.now();
+        let give_up = batch.started.plus(PATIENCE);
+        if cannot_go_on.is_none() && now < give_up {
+            let pause = if sent.not_now > 0 { PAUSE } else { SOON };
+            return Ok(Output::again(pause, give_up, Source::embedded(EMBEDDED)));
+        }
+        batch.close(&rows, cannot_go_on.as_deref()).await?;
+        rows = recipient::all(&db, task.request_id).await?;
+    }
+    finish(&batch, task, &rows).map_err(Stop::Failed)
+}
+
+fn no_content(error: NoContent) -> Stop {
+    match error {
+        NoContent::Store(error) => Stop::Store(error),
+        NoContent::NotFound | NoContent::NotAnswerable => {
+            let message = "the mail that this one answers is no longer stored; nothing was sent";
+            Stop::Failed(ToolError::unavailable(Unavailable::SourceUnavailable, message))
+        }
+    }
+}
+
+/// Makes the quoted sender the agent's, if it is free; it may have been taken since the quote.
+async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timestamp) -> Result<(), Stop> {
+    let db = &toolbox.db;
+    domain::ensure_default(db, &toolbox.config, task.agent, now).await?;
+    let refuse = |reason: &str, message: String| {
+        let reason = Some(reason.to_owned());
+        Err(Stop::Failed(ToolError { code: ErrorCode::ProviderUnavailable, reason, message }))
+    };
+    let is_operators = domain::is_operators(&toolbox.config, from.domain());
+    if !is_operators && domain::own_domain(db, from.domain()).await?.is_none_or(|own| own.agent != task.agent) {
+        return refuse("domain_not_owned", format!("{} is not proven to be yours; nothing was sent", from.domain()));
+    }
+    let is_free = match domain::owner_of(db, from).await? {
+        Some(owner) => owner == task.agent,
+        None => {
+            (!is_operators || quote::is_claimable(from.local()))
+                && domain::claim_address(db, task.agent, from, now).await?
+        }
+    };
+    if is_free {
+        return Ok(());
+    }
+    refuse("address_taken", format!("another agent has taken {}; nothing was sent", from.as_str()))
+}
+
+fn not_fetched(why: &str) -> ToolError {
+    ToolError::unavailable(Unavailable::SourceUnavailable, format!("{why}; no further mail was sent"))
+}
+
+/// The attachments of the input. Those given by URL are fetched once, and then read from the blob store.
+async fn attached(toolbox: &Toolbox, input: &Map<String, Value>, mail: Uuid) -> Result<Vec<Attached>, Stop> {
+    let mut all: Vec<Attached> = Vec::new();
+    for (index, given) in attachments(input).iter().enumerate() {
+        let text = |name: &str| given[name].as_str();
+        let filename = text("filename").unwrap_or_default().to_owned();
+        let (of_source, content) = match (text("content"), text("url")) {
+            (Some(content), _) => {
+                let content = base64_any(content).ok_or_else(|| ToolError::internal("an attachment is not base64"))?;
+                (None, content)
+            }
+            (None, Some(url)) => fetched(toolbox, &format!("mail/{mail}/attached-{index}"), url, &filename).await?,
+            (None, None) => return Err(ToolError::internal("an attachment is empty").into()),
+        };
+        let content_type = text("content_type").map(str::to_owned).or(of_source);
+        let content_type = content_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+        all.push(Attached { filename, content_type, content });
+        if all.iter().map(|attached| attached.content.len()).sum::<usize>() > MAX_BYTES {
+            return Err(not_fetched("the attachments have more than 25 MB").into());
+        }
+    }
+    Ok(all)
+}
+
+/// Content type and content of an attachment at a URL. The blob has the content type in its first line.
+async fn fetched(toolbox: &Toolbox, key: &str, url: &str, filename: &str) -> Result<(Option<String>, Vec<u8>), Stop> {
+    if let Some(stored) = toolbox.blobs.get(key).await? {
+        let end = stored.iter().position(|byte| *byte == b'\n').unwrap_or(stored.len());
+        let content_type = String::from_utf8_lossy(&stored[..end]).into_owned();
+        let content = stored.get(end + 1..).unwrap_or_default().to_vec();
+        return Ok((Some(content_type).filter(|text| !text.is_empty()), content));
+    }
+    let page = toolbox.fetcher.part(url).await;
+    let page = page.map_err(|error| not_fetched(&format!("the attachment {filename} was not fetched: {error}")))?;
+    if page.status != 200 {
+        return Err(not_fetched(&format!("the attachment {filename} was answered with HTTP {}", page.status)).into());
+    }
+    if page.truncated {
+        return Err(not_fetched(&format!("the attachment {filename} is larger than 5 MB or ended early")).into());
+    }
+    let content_type =
+        page.content_type.as_deref().map(essence).filter(|kind| kind.len() <= 100 && is_media_type(kind));
+    let mut stored = content_type.clone().unwrap_or_default().into_bytes();
+    stored.push(b'\n');
+    stored.extend_from_slice(&page.body);
+    toolbox.blobs.put(key, "application/octet-stream", stored).await?;
+    Ok((content_type, page.body))
+}
+
+impl Batch {
+    fn rows(&self, task: &Task) -> Vec<Recipient> {
+        let row = |(index, to): (u32, &Address)| Recipient {
+            request_id: task.request_id,
+            index,
+            agent: self.agent,
+            domain: self.from.domain().to_owned(),
+            to: to.clone(),
+            state: State::Pending,
+            message_id: message_id(self.mail, index, self.from.domain()),
+            provider_message_id: None,
+            reason: None,
+            opens: 0,
+            clicks: 0,
+            changed: self.started,
+            // Events arrive for a few days after the mail.
+            expires: self.started.plus(mailbox::KEPT + Duration::from_secs(7 * 24 * 3600)).secs(),
+        };
+        (0..).zip(&self.content.to).map(row).collect()
+    }
+
+    fn sent(&self, task: &Task) -> Sent {
+        let root = message_id(self.mail, 0, self.from.domain());
+        Sent {
+            id: self.mail,
+            agent: self.agent,
+            request_id: task.request_id,
+            from: self.from.clone(),
+            to: self.content.to.iter().take(MAX_TO).cloned().collect(),
+            recipients: u32::try_from(self.content.to.len()).unwrap_or(u32::MAX),
+            subject: self.content.subject.clone(),
+            references: self.content.references.clone(),
+            thread_id: self.content.thread.unwrap_or_else(|| mailbox::thread_of(self.agent, &root)),
+            sent_at: self.started,
+            expires: self.started.plus(mailbox::KEPT).secs(),
+        }
+    }
+
+    /// Ends the submissions of a run that died. Returns whether some may begin again.
+    async fn end_interrupted(&self, rows: &[Recipient]) -> Result<bool, StoreError> {
+        let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
+        let mut reopened = false;
+        for row in rows.iter().filter(|row| row.state == State::Submitting) {
+            if receive::is_local(db, &self.toolbox.config, &row.to).await? {
+                reopened |= recipient::ended(db, row, State::Pending, None, None, now).await?;
+            } else {
+                let reason = "the work was interrupted while the mail was handed over; it may have been sent";
+                recipient::ended(db, row, State::Ambiguous, None, Some(reason), now).await?;
+            }
+        }
+        Ok(reopened)
+    }
+
+    /// Ends recipients that get no mail after all.
+    async fn close(&self, rows: &[Recipient], why: Option<&str>) -> Result<(), StoreError> {
+        let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
+        for row in rows.iter().filter(|row| row.state == State::Pending) {
+            let reason = why.or(row.reason.as_deref()).unwrap_or("the mail could not be handed over in time");
+            if recipient::begin(db, row, now).await? {
+                recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what this run did to the counts of the sender.
+    async fn count(&self, sent: &Sending) -> Result<(), StoreError> {
+        let (db, now, domain) = (&self.toolbox.db, self.toolbox.clock.now(), self.from.domain());
+        let accepted = sent.accepted + sent.delivered;
+        for (what, by) in [(Count::Sent, accepted), (Count::Delivered, sent.delivered), (Count::Bounced, sent.bounced)]
+        {
+            if by > 0 {
+                stats::count(db, self.agent, domain, what, by, now).await?;
+            }
+        }
+        if sent.delivered + sent.bounced > 0 {
+            domain::note_result(db, self.agent, domain, sent.delivered, sent.bounced).await?;
+        }
+        Ok(())
+    }
+
+    /// The mail to one recipient, signed.
+    fn written(&self, row: &Recipient) -> Result<Vec<u8>, StoreError> {
+        let secret = &self.toolbox.mail_secret;
+        // One-click unsubscription (RFC 8058), for mails to several.
+        let unsubscribe = (self.content.to.len() > 1).then(|| {
+            let origin = self.toolbox.config.base_url.as_deref().filter(|origin| origin.starts_with("https://"))?;
+            let token = suppression::unsubscribe_token(secret, self.agent, &row.to);
+            Some(format!("{origin}/v1/tools/email/unsubscribe/{token}"))
+        });
+        let unsubscribe = unsubscribe.flatten();
+        let raw = compose::compose(&Draft {
+            from: &self.from,
+            from_name: self.from_name.as_deref(),
+            to: &row.to,
+            subject: &self.content.subject,
+            body: &self.body,
+            message_id: &row.message_id,
+            in_reply_to: self.content.in_reply_to.as_deref(),
+            references: &self.content.references,
+            attachments: &self.attachments,
+            unsubscribe: unsubscribe.as_deref(),
+            auto_submitted: false,
+            date: self.started,
+        });
+        Signer::derived(secret, self.from.domain()).sign(&raw)
+    }
+
+    /// Mails in work at once.
+    fn at_once(&self) -> usize {
+        let bytes: usize = self.attachments.iter().map(|attached| attached.content.len()).sum();
+        // base64 in the message, and base64 of that for a provider.
+        (BYTES_AT_ONCE / (2 * bytes + self.body.len() + 1)).clamp(1, AT_ONCE)
+    }
+
+    /// Sends one mail.
+    async fn deliver(&self, row: &Recipient) -> Result<Step, StoreError> {
+        let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
+        let suppressed = suppression::reason(db, &row.to, self.agent, now).await?;
+        let is_local = receive::is_local(db, &self.toolbox.config, &row.to).await?;
+        // Before the submission begins, because it can fail.
+        let raw = self.written(row)?;
+        if !recipient::begin(db, row, now).await? {
+            return Ok(Step::Ended);
+        }
+        if let Some(why) = suppressed {
+            recipient::ended(db, row, State::Suppressed, None, Some(told(why)), now).await?;
+            return Ok(Step::Ended);
+        }
+        if is_local { self.deliver_here(row, &raw).await } else { self.deliver_outside(row, &raw).await }
+    }
+
+    /// Into a mailbox of this deployment. Repeating it stores the same mail.
+    async fn deliver_here(&self, row: &Recipient, raw: &[u8]) -> Result<Step, StoreError> {
+        let db = &self.toolbox.db;
+        let pass = || Some("pass".to_owned());
+        let envelope = Envelope {
+            from: Some(self.from.clone()),
+            to: std::slice::from_ref(&row.to),
+            event_id: &row.message_id,
+            received_at: self.started,
+            // It never left the deployment, and the sender is the agent's.
+            verdicts: Verdicts { spf: pass(), dkim: pass(), dmarc: pass(), spam: None },
+        };
+        let received = receive::receive(&self.toolbox, &envelope, raw).await;
+        let now = self.toolbox.clock.now();
+        let delivered = match received {
+            Ok(received) => received.first().map_or(Delivered::UnknownUser, |(_, delivered)| *delivered),
+            Err(error) => {
+                recipient::ended(db, row, State::Pending, None, None, now).await?;
+                return Err(error);
+            }
+        };
+        match delivered {
+            Delivered::Stored => {
+                let ended = recipient::ended(db, row, State::Delivered, None, None, now).await?;
+                Ok(if ended { Step::Delivered } else { Step::Ended })
+            }
+            Delivered::Full => {
+                let reason = "the mailbox takes no more mail today";
+                recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
+                Ok(Step::Ended)
+            }
+            Delivered::UnknownUser => {
+                let reason = "5.1.1 there is no such address";
+                if !recipient::ended(db, row, State::Bounced, None, Some(reason), now).await? {
+                    return Ok(Step::Ended);
+                }
+                // The outcome stands without the bounce.
+                if let Err(error) = self.bounce(row, reason, now).await {
+                    log::failure("a bounce was not delivered to the sender of a mail", &error);
+                }
+                Ok(Step::Bounced)
+            }
+        }
+    }
+
+    /// A bounce into the sender's own mailbox.
+    async fn bounce(&self, row: &Recipient, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        let domain = self.from.domain();
+        let id = format!("{}.bounce-{}@{domain}", self.mail, row.index);
+        let raw = compose::bounce(&self.from, &row.to, &row.message_id, reason, &id, domain, now);
+        let envelope = Envelope {
+            from: None,
+            to: std::slice::from_ref(&self.from),
+            event_id: &id,
+            received_at: self.started,
+            verdicts: Verdicts::default(),
+        };
+        receive::receive(&self.toolbox, &envelope, &raw).await.map(drop)
+    }
+
+    async fn deliver_outside(&self, row: &Recipient, raw: &[u8]) -> Result<Step, StoreError> {
+        let db = &self.toolbox.db;
+        let mail = Outgoing { from: &self.from, to: &row.to, raw, request_id: row.request_id, index: row.index };
+        let handed = providers::hand_over(&self.toolbox, mail, Instant::now() + HAND_OVER).await;
+        let now = self.toolbox.clock.now();
+        match handed {
+            Handed::Accepted { provider_message_id, .. } => {
+                // An event of the provider may have been faster; the mail counts as sent all the same.
+                let id = provider_message_id.as_deref().unwrap_or(&row.message_id);
+                recipient::ended(db, row, State::Accepted, Some(id), None, now).await?;
+                Ok(Step::Accepted)
+            }
+            Handed::Refused { reason } => {
+                recipient::ended(db, row, State::Refused, None, Some(&reason), now).await?;
+                Ok(Step::Ended)
+            }
+            Handed::NotNow { reason } => {
+                recipient::ended(db, row, State::Pending, None, Some(&reason), now).await?;
+                Ok(Step::NotNow)
+            }
+            Handed::Unknown { reason } => {
+                recipient::ended(db, row, State::Ambiguous, None, Some(&reason), now).await?;
+                Ok(Step::Ended)
+            }
+        }
+    }
+}
+
+fn told(why: Why) -> &'static str {
+    match why {
+        Why::Bounced => "mail to this address has bounced",
+        Why::Complained => "the recipient has complained about mail",
+        Why::Unsubscribed => "the recipient has unsubscribed",
+    }
+}
+
+/// What became of one recipient in this run.
+enum Step {
+    Accepted,
+    /// Stored in a mailbox of this deployment.
+    Delivered,
+    Bounced,
+    NotNow,
+    /// Refused, suppressed or unknown; or another process has it.
+    Ended,
+}
+
+/// What a run did, in recipients.
+#[derive(Debug, Default)]
+struct Sending {
+    accepted: u32,
+    delivered: u32,
+    bounced: u32,
+    not_now: usize,
+}
+
+/// Sends the mails of these recipients, a few at a time, and begins none after `stop`. After an error of the database
+/// no other is begun; those in work are finished.
+async fn send_all(
+    batch: &Arc<Batch>,
+    pending: Vec<Recipient>,
+    stop: Instant,
+    task: &Task,
+    in_all: usize,
+) -> Result<Sending, Stop> {
+    let (at_once, before) = (batch.at_once(), in_all.saturating_sub(pending.len()));
+    let (mut sending, mut done, mut failed) = (Sending::default(), 0usize, None);
+    let mut waiting = pending.into_iter();
+    let mut running = JoinSet::new();
+    loop {
+        while running.len() < at_once
+            && failed.is_none()
+            && sending.not_now < MAX_NOT_NOW
+            && Instant::now() < stop
+            && let Some(row) = waiting.next()
+        {
+            let batch = batch.clone();
+            running.spawn(async move { batch.deliver(&row).await });
+        }
+        let Some(joined) = running.join_next().await else { break };
+        match joined.map_err(StoreError::new).and_then(|step| step) {
+            Ok(Step::Accepted) => sending.accepted += 1,
+            Ok(Step::Delivered) => sending.delivered += 1,
+            Ok(Step::Bounced) => sending.bounced += 1,
+            Ok(Step::NotNow) => sending.not_now += 1,
+            Ok(Step::Ended) => {}
+            Err(error) => failed = Some(error),
+        }
+        done += 1;
+        let percent = ((before + done) * 100 / in_all.max(1)).min(99);
+        task.reporter.say(u8::try_from(percent).unwrap_or(99), format!("{} of {in_all} recipients", before + done));
+    }
+    match failed {
+        None => Ok(sending),
+        Some(error) => {
+            batch.count(&sending).await?;
+            Err(Stop::Store(error))
+        }
+    }
+}
+
+/// Whether the recipient is charged: a mailbox or a provider has accepted the mail.
+fn is_charged(row: &Recipient) -> bool {
+    match row.state {
+        State::Accepted | State::Delivered | State::Complained => true,
+        // A mail that bounced at once, in this deployment, was never accepted.
+        State::Bounced => row.provider_message_id.is_some(),
+        State::Pending | State::Submitting | State::Refused | State::Suppressed | State::Ambiguous => false,
+    }
+}
+
+/// The result, and what is charged.
+///
+/// # Errors
+/// If no recipient is charged; everything then comes back.
+fn finish(batch: &Batch, task: &Task, rows: &[Recipient]) -> Result<Output, ToolError> {
+    let accepted: Vec<&Recipient> = rows.iter().filter(|row| is_charged(row)).collect();
+    let failed: Vec<&Recipient> = rows.iter().filter(|row| !is_charged(row)).collect();
+    let Some(first) = accepted.first() else { return Err(nobody(&failed)) };
+    let outside = accepted.iter().find_map(|row| row.provider_message_id.clone());
+    let source = match (outside.clone(), providers::chosen(&batch.toolbox.config)) {
+        (Some(id), Some(name)) => Source::upstream(name, Some(id)),
+        _ => Source::embedded(EMBEDDED),
+    };
+    let is_ambiguous = failed.iter().any(|row| row.state == State::Ambiguous);
+    let locked = |name: &str| task.locked.get(name).cloned();
+    let warning = if is_ambiguous { Some(json!("delivery_unknown")) } else { locked(quote::WARNING) };
+    let recipients: Map<String, Value> = State::ALL
+        .into_iter()
+        .map(|state| (state.as_str().to_owned(), json!(rows.iter().filter(|row| row.state == state).count())))
+        .collect();
+    let named = failed.iter().take(MAX_NAMED);
+    let named: Vec<Value> =
+        named.map(|row| json!({"to": row.to.as_str(), "state": row.state, "reason": row.reason})).collect();
+    let mut result = json!({
+        "status": if failed.is_empty() { "sent" } else { "partial" },
+        "email": {"id": batch.mail, "provider_message_id": outside, "status": first.state},
+        "domain": {
+            "domain": batch.from.domain(),
+            "status": "verified",
+            "was_provisioned": locked(quote::IS_NEW) == Some(json!(true)),
+        },
+        "timeline": [
+            {"status": "processing", "at": batch.started.to_string()},
+            {"status": "sent", "at": batch.toolbox.clock.now().to_string()},
+        ],
+        "recipients": recipients,
+        "failed": named,
+    });
+    if let Some(warning) = warning {
+        result["warning"] = warning;
+    }
+    let used = quote::price(u32::try_from(accepted.len()).unwrap_or(u32::MAX));
+    Ok(Output::new(result, source).charging(used))
+}
+
+fn nobody(failed: &[&Recipient]) -> ToolError {
+    if failed.iter().any(|row| row.state == State::Ambiguous) {
+        let message = "the provider did not say whether it accepted the mail; it may arrive, and is not sent again";
+        return ToolError::unavailable(Unavailable::SourceUnavailable, message);
+    }
+    let first = failed.iter().find_map(|row| row.reason.as_deref()).unwrap_or("no reason was given");
+    let message = match failed {
+        [_] => format!("the recipient did not get the mail: {first}"),
+        _ => format!("none of {} recipients got the mail; the first reason: {first}", failed.len()),
+    };
+    ToolError::unavailable(Unavailable::DestinationNotReachable, message)
+}
+
+fn output() -> Value {
+    let text = json!({"type": "string"});
+    let states: Vec<&str> = State::ALL.into_iter().map(State::as_str).collect();
+    let counts: Map<String, Value> =
+        states.iter().map(|state| ((*state).to_owned(), json!({"type": "integer", "minimum": 0}))).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "string", "enum": ["sent", "partial"], "description": "partial: not all accepted it"},
+            "email": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "format": "uuid", "description": "For reply_to_email_id"},
+                    "provider_message_id": {"type": ["string", "null"]},
+                    "status": {"type": "string", "enum": states, "description": "Of the first that accepted it"},
+                },
+                "required": ["id", "provider_message_id", "status"],
+            },
+            "domain": {
+                "type": "object",
+                "properties": {
+                    "domain": text,
+                    "status": text,
+                    "was_provisioned": {"type": "boolean", "description": "Whether the sender's address was new"},
+                },
+                "required": ["domain", "status", "was_provisioned"],
+            },
+            "timeline": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"status": text, "at": {"type": "string", "format": "date-time"}},
+                    "required": ["status", "at"],
+                },
+            },
+            "warning": {
+                "type": "string",
+                "description": "pinned_domain_warming, pinned_over_limit, or delivery_unknown: whether a mail was sent is not \
+                                known; it is not charged",
+            },
+            "recipients": {"type": "object", "properties": counts, "description": "Number of recipients in each state"},
+            "failed": {
+                "type": "array",
+                "description": "Recipients that are not charged, the first 50",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "to": text,
+                        "state": {"type": "string", "enum": states},
+                        "reason": {"type": ["string", "null"]},
+                    },
+                    "required": ["to", "state", "reason"],
+                },
+            },
+        },
+        "required": ["status", "email", "domain", "timeline", "recipients", "failed"],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ids::RequestId;
+
+    use super::*;
+
+    fn wrong(body: Value) -> Vec<String> {
+        let body = body.as_object().cloned().unwrap();
+        let errors = match base::input::validate(SPEC.input, &body) {
+            Ok(input) => check(&input, &FetchPolicy::default()),
+            Err(errors) => errors,
+        };
+        errors.into_iter().map(|error| error.path).collect()
+    }
+
+    #[test]
+    fn the_input_is_checked_with_its_paths() {
+        let with = |name: &str, value: Value| {
+            let mut body = (SPEC.example)();
+            body[name] = value;
+            wrong(body)
+        };
+        let file = |filename: &str, more: Value| {
+            let mut file = json!({"filename": filename});
+            file.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+            with("attachments", json!([file]))
+        };
+        let content = || json!({"content": "aGVsbG8="});
+        let none: [&str; 0] = [];
+        assert_eq!(wrong((SPEC.example)()), none);
+        assert_eq!(
+            with("to_address", json!(["a@b.test", "bad", "c@d.test", "x y@z.test"])),
+            ["to_address.1", "to_address.3"]
+        );
+        assert_eq!(with("to_address", json!("bad")), ["to_address"]);
+        assert_eq!(with("from_address", json!("a@b.test\r\nBcc: c@d.test")), ["from_address"]);
+        assert_eq!(with("from_name", json!("Ada\r\nBcc: c@d.test")), ["from_name"]);
+        assert_eq!(with("from_name", json!("<ada>")), ["from_name"]);
+        assert_eq!(with("subject", json!("a\nb")), ["subject"]);
+        assert_eq!(with("subject", json!("👩\u{200d}💻")), none);
+        assert_eq!(wrong(json!({"body": "x"})), ["to_address", "subject"]);
+        assert_eq!(wrong(json!({"body": "x", "reply_to_email_id": "0190163d-8694-739b-aea5-966c26f8ad91"})), none);
+        assert_eq!(file("a.pdf", content()), none);
+        assert_eq!(file("a.pdf", json!({"url": "https://example.com/a.pdf"})), none);
+        for name in ["a.exe", "a.pdf.JS", "a.scr. ", "../a.pdf", "a\u{202e}fdp.x", "...", "a.exe "] {
+            assert_eq!(file(name, content()), ["attachments.0.filename"], "{name}");
+        }
+        assert_eq!(file("a.pdf", json!({"content": "%%"})), ["attachments.0.content"]);
+        assert_eq!(file("a.pdf", json!({})), ["attachments.0.content"]);
+        assert_eq!(file("a.pdf", json!({"url": "http://169.254.169.254/"})), ["attachments.0.url"]);
+        assert_eq!(
+            file("a.pdf", json!({"content": "aGk=", "content_type": "a/b\r\nx"})),
+            ["attachments.0.content_type"]
+        );
+    }
+
+    #[test]
+    fn the_same_address_gets_one_mail() {
+        let input = json!({"to_address": ["Ada@Example.com", "bob@b.test", "ada@example.COM"]});
+        let found = recipients(input.as_object().unwrap());
+        assert_eq!(found.iter().map(Address::as_str).collect::<Vec<_>>(), ["Ada@example.com", "bob@b.test"]);
+    }
+
+    #[test]
+    fn message_ids_name_mail_and_recipient() {
+        let at = Timestamp::from_millis(1_795_249_530_250);
+        let mail = mailbox::mail_id(at, &[b"x"]);
+        assert_eq!(mail_of_message_id(&format!("<{}>", message_id(mail, 17, "a.test"))), Some((mail, 17)));
+        assert_eq!(mail_of_message_id(&format!("{mail}.bounce-1@a.test")), None);
+        assert_eq!(time_of(mail), at);
+    }
+
+    #[test]
+    fn only_accepted_mails_are_charged() {
+        let row = |state: State, id: Option<&str>| Recipient {
+            request_id: RequestId::from_bytes([1; 16]),
+            index: 0,
+            agent: AgentId::from_bytes([2; 16]),
+            domain: "a.test".to_owned(),
+            to: Address::parse("b@c.test").unwrap(),
+            state,
+            message_id: "m".to_owned(),
+            provider_message_id: id.map(str::to_owned),
+            reason: Some("because".to_owned()),
+            opens: 0,
+            clicks: 0,
+            changed: Timestamp::from_secs(0),
+            expires: 0,
+        };
+        for state in State::ALL {
+            let expected = matches!(state, State::Accepted | State::Delivered | State::Complained);
+            assert_eq!(is_charged(&row(state, None)), expected, "{state:?}");
+        }
+        assert!(is_charged(&row(State::Bounced, Some("id"))), "a provider had accepted it");
+        let (unknown, refused) = (row(State::Ambiguous, None), row(State::Refused, None));
+        assert_eq!(nobody(&[&refused, &unknown]).reason.as_deref(), Some("source_unavailable"));
+        assert_eq!(nobody(&[&refused]).reason.as_deref(), Some("destination_not_reachable"));
+        assert!(nobody(&[&refused]).message.ends_with("because"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Messages: selling the sending of e-mail, the free routes around it (quotes, domains, inbox, unsubscribing), and the
+//! events of Amazon SES.
+
+mod domains;
+mod events;
+mod inbox;
+mod quote;
+mod unsubscribe;
+
+use std::sync::Arc;
+
+use api::routes;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use catalog::CATALOG;
+use gate::app::App;
+use gate::{Call, Gate};
+use http::StatusCode;
+use platform::http::{ApiError, read_body};
+use platform::providers::sns::Certificates;
+use tools::spec::ToolSpec;
+use tools::{Runner, Toolbox};
+
+/// The group's name in the catalog and in the table of routes.
+pub const GROUP: &str = "messaging";
+
+/// Tools this function runs itself: none. The worker sends.
+pub const RUNNERS: &[&Runner] = &[];
+
+/// State shared by the routes.
+#[derive(Clone)]
+struct Messaging {
+    gate: Arc<Gate>,
+    /// The certificates of SNS that this process has fetched.
+    certificates: Certificates,
+}
+
+impl Messaging {
+    fn app(&self) -> &App {
+        &self.gate.app
+    }
+
+    fn toolbox(&self) -> &Toolbox {
+        &self.gate.engine.toolbox
+    }
+}
+
+pub fn router(gate: Arc<Gate>) -> Router {
+    let mut router = Router::new()
+        .route("/v1/tools/email/quote", post(quote::quote))
+        .route("/v1/tools/email/analytics/{domain}", get(domains::analytics))
+        .route("/v1/tools/email/domains", get(domains::list))
+        .route("/v1/tools/email/domains/{domain}/pause", post(domains::pause))
+        .route("/v1/tools/email/domains/{domain}/resume", post(domains::resume))
+        .route("/v1/tools/email/unsubscribe/{token}", get(unsubscribe::show).post(unsubscribe::unsubscribe))
+        .route("/v1/tools/inbox", get(inbox::list))
+        .route("/v1/tools/inbox/{emailId}", get(inbox::show))
+        .route("/v1/providers/ses", post(events::ses));
+    for tool in CATALOG.iter().copied().filter(|tool| tool.group == GROUP) {
+        for path in tool.paths {
+            let sell = move |State(state): State<Messaging>, request: Request| sell(state, tool, request);
+            router = router.route(path, post(sell));
+        }
+    }
+    routes::finish(router.with_state(Messaging { gate, certificates: Certificates::default() }))
+}
+
+/// A paid tool of the catalog.
+async fn sell(state: Messaging, tool: &'static ToolSpec, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let resource = state.app().resource_url(&parts);
+    let answer = async {
+        let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        state.gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
+    };
+    gate::respond(answer.await)
+}
+
+fn domain_not_found() -> ApiError {
+    ApiError::Tool {
+        status: StatusCode::NOT_FOUND,
+        code: "domain_not_found",
+        message: "you have no such domain, or its status does not allow this: GET /v1/tools/email/domains lists them"
+            .to_owned(),
+    }
+}
+
+fn email_not_found() -> ApiError {
+    ApiError::Tool {
+        status: StatusCode::NOT_FOUND,
+        code: "email_not_found",
+        message: "your inbox has no e-mail with this id; e-mails are kept for 30 days".to_owned(),
+    }
+}

@@ -1,0 +1,51 @@
+//! The free quote that every `send` needs.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use gate::limits::{self, Class, Subject};
+use gate::{Call, GivenQuote};
+use http::{HeaderMap, StatusCode};
+use platform::http::{ApiError, headers, private_json, read_body};
+use serde_json::{Value, json};
+use tools_email::send;
+
+use crate::Messaging;
+
+/// `POST /v1/tools/email/quote`: the price, and the address the mail will come from. Both are kept in the quote.
+pub async fn quote(State(state): State<Messaging>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let resource = state.app().resource_url(&parts);
+    let answer = async {
+        let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        if is_anonymous(&parts.headers)? {
+            // Some clients send no proof here. The answer takes reads, and perhaps a DNS query.
+            limits::take(state.app(), Subject::source(), Class::Quote).await?;
+        }
+        let call = Call { tool: &send::SPEC, listing: None, resource: &resource, headers: &parts.headers, body };
+        Ok(private_json(StatusCode::OK, &view(state.gate.quote_only(call).await?)))
+    };
+    gate::respond(answer.await)
+}
+
+/// Whether the request proves no caller. Proven ones are counted by the gate.
+fn is_anonymous(headers: &HeaderMap) -> Result<bool, ApiError> {
+    Ok(headers::bearer(headers)?.is_none() && headers::text(headers, "x-agent-proof")?.is_none())
+}
+
+/// The quote, as its caller sees it: what the tool says about it, and the fees in USD.
+fn view(given: GivenQuote) -> Value {
+    let price = given.price.to_number();
+    let mut view = given.context;
+    for (name, value) in [
+        ("registration_fee", json!(0)),
+        ("service_fee", price.clone()),
+        ("mailbox_provisioning_fee", json!(0)),
+        ("total_cost", price),
+        ("currency", json!("USD")),
+        ("quote_id", json!(given.quote_id)),
+        ("expires_at", json!(given.expires_at.to_string())),
+    ] {
+        view.insert(name.to_owned(), value);
+    }
+    Value::Object(view)
+}

@@ -1,0 +1,647 @@
+//! E-mail between agents of one deployment: quotes, sending, inboxes, threads, addresses, the day's limit, and what is
+//! charged for. Providers for outside addresses are in `providers`, crashes in `crashes`.
+
+mod crashes;
+mod providers;
+
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::encoding::base64_standard;
+use futures_util::future::join_all;
+use ledger::credit::{self, EntryKind};
+use local::{Options, Stack};
+use platform::store::queue::Message;
+use serde_json::{Value, json};
+use tools_email::{domain, mailbox};
+
+use crate::support::zone::Zone;
+use crate::support::{Answer, Payer, books, eventually, run, stack_with};
+
+const QUOTE: &str = "/v1/tools/email/quote";
+const SEND: &str = "/v1/tools/email/send";
+const INBOX: &str = "/v1/tools/inbox";
+const DOMAINS: &str = "/v1/tools/email/domains";
+/// The operator's domain.
+const DOMAIN: &str = "agents.test";
+/// micro-USDC per recipient
+const EACH: u64 = 5_000;
+/// How many recipients a new domain may have on its first day.
+const FIRST_DAY: usize = 20;
+
+async fn post_office(change: impl FnOnce(Options) -> Options) -> Stack {
+    stack_with(|options| change(options.with("EMAIL_DOMAINS", DOMAIN))).await
+}
+
+/// A wallet with a dollar and its address on the operator's domain.
+#[derive(Clone)]
+struct Agent {
+    payer: Payer,
+    address: String,
+}
+
+impl Agent {
+    async fn new(stack: &Stack) -> Agent {
+        let payer = Payer::new(stack).await;
+        let listed = payer.get(DOMAINS).await;
+        assert_eq!(listed.status, 200, "{}", listed.text);
+        let address = listed.json()["domains"][0]["default_from"].as_str().expect("an address").to_owned();
+        Agent { payer, address }
+    }
+
+    /// Asks for a quote as the older clients do: the wallet is named and not proven.
+    async fn ask(&self, body: &Value) -> Answer {
+        self.payer.client.post(QUOTE, &[("x-agent-id", &self.payer.address().to_string())], body).await
+    }
+
+    async fn quote(&self, body: &Value) -> Value {
+        let answer = self.ask(body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
+    /// Redeems a quote: the 402, its payment, and the answer to that. Another answer than 402 is returned as it is.
+    async fn send(&self, quote: &Value, body: &Value) -> Answer {
+        let agent = self.payer.address().to_string();
+        let quote = quote["quote_id"].as_str().expect("a quote");
+        let unpaid = self.payer.client.post(SEND, &[("x-agent-id", &agent), ("x-quote-id", quote)], body).await;
+        if unpaid.status != 402 {
+            return unpaid;
+        }
+        let asked = unpaid.json();
+        let quote = asked["context"]["quote_id"].as_str().unwrap_or(quote);
+        let payment = self.payer.pay(&unpaid);
+        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
+        self.payer.client.post(SEND, &headers, body).await
+    }
+
+    /// Quotes, pays, and waits for the job's end.
+    async fn mail(&self, body: &Value) -> Value {
+        let quote = self.quote(body).await;
+        self.ended(self.send(&quote, body).await).await
+    }
+
+    async fn ended(&self, accepted: Answer) -> Value {
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let body = accepted.json();
+        assert_eq!((&body["tool"], &body["status"]), (&json!("email"), &json!("processing")));
+        self.payer.finished(body["request_id"].as_str().expect("an id")).await
+    }
+
+    /// What its inbox shows, newest first.
+    async fn inbox(&self, query: &str) -> Value {
+        let answer = self.payer.get(&format!("{INBOX}?{query}")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        let body = answer.json();
+        assert_eq!(body["count"], body["emails"].as_array().map_or(0, Vec::len), "{body}");
+        body
+    }
+
+    async fn mails(&self) -> Vec<Value> {
+        self.inbox("include_body=true&limit=200").await["emails"].as_array().expect("a list").clone()
+    }
+
+    async fn analytics(&self) -> Value {
+        let answer = self.payer.get(&format!("/v1/tools/email/analytics/{DOMAIN}")).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
+    /// What it has paid on chain so far, and the credits that it has, in micro-USDC.
+    async fn money(&self, stack: &Stack) -> (u64, u64) {
+        let left = u64::try_from(self.payer.balance(stack).await).expect("an amount");
+        (1_000_000 - left, books::audit(&stack.app.db, self.payer.agent()).await.credits.micro())
+    }
+}
+
+fn mail_to(to: impl Into<Value>) -> Value {
+    json!({"to_address": to.into(), "subject": "Hello", "body": "How are you?"})
+}
+
+fn with(mut body: Value, more: Value) -> Value {
+    for (name, value) in more.as_object().expect("members") {
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// For how many recipients a mailbox or a provider took the mail.
+fn reached(job: &Value) -> usize {
+    let counts = &job["result"]["recipients"];
+    let count = |state: &&str| counts[*state].as_u64().unwrap_or_default();
+    usize::try_from(["accepted", "delivered", "complained"].iter().map(count).sum::<u64>()).expect("a number")
+}
+
+/// Waits over midnight, so that a journey about a day's limit has one day.
+async fn one_day() {
+    let left = 86_400 - Clock::system().now().secs() % 86_400;
+    if left < 60 {
+        tokio::time::sleep(Duration::from_secs(left.unsigned_abs() + 1)).await;
+    }
+}
+
+/// Addresses of one agent: what stands behind a `+` in the name does not matter.
+fn boxes(of: &Agent, count: usize) -> Vec<String> {
+    let (name, domain) = of.address.split_once('@').expect("an address");
+    (0..count).map(|number| format!("{name}+{number}@{domain}")).collect()
+}
+
+#[test]
+fn a_mail_is_quoted_paid_and_found_in_the_inbox() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob, eve) = (Agent::new(&stack).await, Agent::new(&stack).await, Agent::new(&stack).await);
+        let html = "<p>Good <b>news</b></p><script>steal()</script><img src=\"https://spy.test/pixel.gif\">";
+        let body = json!({"to_address": bob.address, "subject": "Grüße", "body": html});
+        let quote = ada.quote(&body).await;
+        for (member, value) in [
+            ("domain", json!(DOMAIN)),
+            ("is_new", json!(false)),
+            ("available", json!(true)),
+            ("status", json!("verified")),
+            ("currency", json!("USD")),
+            ("from_address", json!(ada.address)),
+        ] {
+            assert_eq!(quote[member], value, "{member}");
+        }
+        let fee = |name: &str| quote[name].as_f64().unwrap_or_else(|| panic!("{name}: {quote}"));
+        assert_eq!((fee("service_fee"), fee("registration_fee"), fee("mailbox_provisioning_fee")), (0.005, 0.0, 0.0));
+        assert_eq!(fee("total_cost"), 0.005);
+
+        // The name, the address of the quote and the attachments come with the sending only.
+        let file = base64_standard(b"1,2\r\n");
+        let more = json!({"from_name": "Ada", "from_address": ada.address, "memo": "a greeting",
+            "attachments": [{"filename": "n\u{fc}mbers.csv", "content": file, "content_type": "text/csv"}]});
+        let job = ada.ended(ada.send(&quote, &with(body, more)).await).await;
+        assert_eq!((&job["status"], &job["tool"]), (&json!("completed"), &json!("email")), "{job}");
+        let result = &job["result"];
+        assert_eq!((&result["domain"]["domain"], reached(&job)), (&json!(DOMAIN), 1));
+        assert!(result["email"]["id"].is_string(), "{result}");
+        assert_eq!(job["email_tracking"]["to"], bob.address, "{job}");
+        assert_eq!(ada.money(&stack).await, (EACH, 0));
+
+        let listed = bob.inbox("").await;
+        assert_eq!((&listed["has_more"], &listed["count"]), (&json!(false), &json!(1)));
+        assert_eq!(
+            listed["agent_id"].as_str().map(str::to_lowercase),
+            Some(bob.payer.address().to_string().to_lowercase())
+        );
+        let mail = &listed["emails"][0];
+        assert_eq!((&mail["subject"], &mail["body"]), (&json!("Grüße"), &Value::Null));
+        assert!(mail["from"].as_str().unwrap().contains(&ada.address), "{mail}");
+        assert!(mail["attachments"][0].get("content").is_none(), "content only with the body: {mail}");
+        let id = mail["id"].as_str().unwrap();
+        let read = bob.payer.get(&format!("{INBOX}/{id}")).await.json();
+        assert_eq!(read["attachments"][0]["filename"], "n\u{fc}mbers.csv");
+        assert_eq!((&read["attachments"][0]["content"], &read["attachments"][0]["size"]), (&json!(file), &json!(5)));
+        assert_eq!(bob.mails().await[0]["body"], read["body"]);
+        assert!(read["body"].as_str().unwrap().contains("Good news"), "{read}");
+        let shown = read["body_html"].as_str().unwrap();
+        assert!(shown.contains("<b>news</b>"), "{shown}");
+        assert!(!shown.contains("script") && !shown.contains("steal") && !shown.contains("spy.test"), "{shown}");
+
+        // Somebody else's mail does not exist, for its sender neither.
+        for other in [&eve, &ada] {
+            let answer = other.payer.get(&format!("{INBOX}/{id}")).await;
+            assert_eq!(answer.error(), (404, "email_not_found".to_owned()));
+            assert_eq!(other.inbox("").await["count"], 0);
+        }
+        assert_eq!(bob.payer.client.get(INBOX, &[]).await.error(), (401, "proof_required".to_owned()));
+    });
+}
+
+#[test]
+fn inbox_pages_are_complete_and_newest_first() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        for subject in ["one", "two", "three"] {
+            let job = ada.mail(&with(mail_to(bob.address.as_str()), json!({"subject": subject}))).await;
+            assert_eq!(job["status"], "completed", "{job}");
+        }
+        let subjects = |page: &Value| -> Vec<String> {
+            let emails = page["emails"].as_array().unwrap().iter();
+            emails.map(|email| email["subject"].as_str().unwrap().to_owned()).collect()
+        };
+        let first = bob.inbox("limit=2").await;
+        assert_eq!((subjects(&first), &first["has_more"]), (vec!["three".to_owned(), "two".to_owned()], &json!(true)));
+        let cursor = first["next_cursor"].as_str().expect("a cursor");
+        let second = bob.inbox(&format!("limit=2&cursor={cursor}")).await;
+        assert_eq!((subjects(&second), &second["has_more"]), (vec!["one".to_owned()], &json!(false)));
+        let since = first["emails"][0]["received_at"].as_str().expect("a time");
+        assert!(!subjects(&bob.inbox(&format!("since={since}")).await).contains(&"two".to_owned()));
+        let since = second["emails"][0]["received_at"].as_str().expect("a time");
+        let later = subjects(&bob.inbox(&format!("since={since}")).await);
+        assert_eq!(&later[..2], ["three", "two"]);
+
+        for query in ["limit=0", "limit=201", "limit=x", "since=yesterday", "include_body=perhaps"] {
+            let answer = bob.payer.get(&format!("{INBOX}?{query}")).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{query}");
+        }
+        assert_eq!(bob.payer.get(&format!("{INBOX}?cursor=x")).await.error(), (400, "invalid_cursor".to_owned()));
+    });
+}
+
+#[test]
+fn replies_stay_in_their_thread_and_are_counted() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob, eve) = (Agent::new(&stack).await, Agent::new(&stack).await, Agent::new(&stack).await);
+        let first = ada.mail(&mail_to(bob.address.as_str())).await;
+        let received = bob.mails().await[0].clone();
+        let answer = json!({"reply_to_email_id": received["id"], "body": "Well."});
+        let quote = bob.quote(&answer).await;
+        assert_eq!(quote["from_address"], bob.address);
+        assert_eq!(bob.ended(bob.send(&quote, &answer).await).await["status"], "completed");
+
+        let reply = ada.mails().await[0].clone();
+        assert_eq!((&reply["subject"], reply["body"].as_str().unwrap().trim()), (&json!("Re: Hello"), "Well."));
+        let stored = mailbox::inbound(&stack.app.db, ada.payer.agent(), reply["id"].as_str().unwrap().parse().unwrap());
+        let stored = stored.await.unwrap().expect("a mail");
+        let sent = stored.in_reply_to_sent.expect("the mail that it answers").to_string();
+        assert_eq!(first["result"]["email"]["id"], sent, "found by In-Reply-To");
+        assert_eq!(ada.analytics().await["replied"], 1);
+        assert_eq!(bob.analytics().await["replied"], 0);
+
+        // A reply to the reply, and one to the own first mail, which goes to its recipient.
+        for of in [&reply["id"], &first["result"]["email"]["id"]] {
+            let job = ada.mail(&json!({"reply_to_email_id": of, "body": "Good."})).await;
+            assert_eq!(job["status"], "completed", "{job}");
+        }
+        let mails = bob.mails().await;
+        assert_eq!(mails.len(), 3);
+        for mail in &mails {
+            assert_eq!(mail["thread_id"], received["thread_id"], "{mail}");
+        }
+        assert_eq!(mails[0]["subject"], "Re: Hello", "no second Re");
+        bob.mail(&json!({"reply_to_email_id": mails[0]["id"], "body": "Bye."})).await;
+        assert_eq!(ada.mails().await[0]["thread_id"], reply["thread_id"]);
+        // Two mails with the same subject are two threads.
+        ada.mail(&mail_to(bob.address.as_str())).await;
+        assert_ne!(bob.mails().await[0]["thread_id"], received["thread_id"]);
+
+        for id in [&received["id"], &json!("01890a5d-ac96-774b-bcce-b302099a8057")] {
+            let answer = eve.ask(&json!({"reply_to_email_id": id, "body": "Me too."})).await;
+            assert_eq!(answer.error(), (404, "email_not_found".to_owned()), "{id}");
+        }
+    });
+}
+
+#[test]
+fn credits_and_tokens_pay_for_mail() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        ada.payer.give_credits(&stack, 3 * EACH).await;
+        let body = mail_to(bob.address.as_str());
+
+        // The wallet: a proof with the first leg, and a payment of nothing.
+        let proof = || ada.payer.proof("write");
+        let quote = ada.payer.client.post(QUOTE, &[("x-agent-proof", &proof())], &body).await.json();
+        let quote = quote["quote_id"].as_str().unwrap().to_owned();
+        let unpaid =
+            ada.payer.client.post(SEND, &[("x-agent-proof", &proof()), ("x-quote-id", &quote)], &body).await.json();
+        assert_eq!(unpaid["payment_request"]["amount"], "0.000000", "{unpaid}");
+        let quote = unpaid["context"]["quote_id"].as_str().unwrap_or(&quote);
+        let (nothing, fresh) = (ada.payer.nothing(), proof());
+        let headers =
+            [("x-agent-proof", fresh.as_str()), ("x-quote-id", quote), ("payment-signature", nothing.as_str())];
+        let job = ada.ended(ada.payer.client.post(SEND, &headers, &body).await).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!(ada.money(&stack).await, (0, 2 * EACH));
+
+        // A token, which pays at once or after a 402 with a quote. One of its two recipients does not exist.
+        let token = ada.payer.token(&stack).await;
+        let body = mail_to(json!([bob.address, format!("nobody@{DOMAIN}")]));
+        let quote = ada.payer.client.post(QUOTE, &[("authorization", &token)], &body).await;
+        assert_eq!(quote.status, 200, "{}", quote.text);
+        let quote = quote.json()["quote_id"].as_str().unwrap().to_owned();
+        let headers = [("authorization", token.as_str()), ("x-quote-id", quote.as_str())];
+        let mut answer = ada.payer.client.post(SEND, &headers, &body).await;
+        if answer.status == 402 {
+            answer = ada.payer.client.post(SEND, &headers, &body).await;
+        }
+        let job = ada.ended(answer).await;
+        assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("not_required")), "{job}");
+        assert_eq!(ada.money(&stack).await, (0, EACH), "the unknown recipient is paid back as credits");
+        assert_eq!(bob.mails().await.len(), 2);
+    });
+}
+
+#[test]
+fn an_unknown_recipient_bounces_and_its_part_is_paid_back_once() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob, carl) = (Agent::new(&stack).await, Agent::new(&stack).await, Agent::new(&stack).await);
+        let nobody = format!("nobody@{DOMAIN}");
+        let body = mail_to(json!([bob.address, nobody, carl.address]));
+        let quote = ada.quote(&body).await;
+        assert_eq!(quote["service_fee"].as_f64(), Some(0.015));
+        let job = ada.ended(ada.send(&quote, &body).await).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        assert_eq!(reached(&job), 2, "{job}");
+        let [failed] = &job["result"]["failed"].as_array().unwrap()[..] else { panic!("one failed: {job}") };
+        assert_eq!((&failed["to"], &failed["state"]), (&json!(nobody), &json!("bounced")));
+        for other in [&bob, &carl] {
+            let mails = other.mails().await;
+            assert_eq!(mails.len(), 1);
+            let text = mails[0].to_string();
+            assert!(!text.contains("nobody@"), "the recipients do not see each other: {text}");
+        }
+        // A repeated message does not send or credit again.
+        let id = job["request_id"].as_str().unwrap();
+        stack.queue.push(Message::Job { request_id: id.parse().unwrap(), trace: None }.to_json());
+        let credited = || async {
+            let notes = ada.payer.get("/v1/tools/notifications").await.json()["notifications"].as_array()?.clone();
+            notes.into_iter().find(|note| note["type"] == "credit_issued")
+        };
+        let note = eventually("the notification", credited).await;
+        assert_eq!((&note["payload"]["amount_usdc"], &note["payload"]["request_id"]), (&json!("0.005000"), &json!(id)));
+        assert_eq!(ada.money(&stack).await, (3 * EACH, EACH));
+        let entries = credit::entries(&stack.app.db, ada.payer.agent(), 100).await.unwrap();
+        assert_eq!(entries.iter().filter(|entry| entry.kind == EntryKind::Refund).count(), 1, "{entries:?}");
+        let receipt = &books::receipts(&stack.app.db, ada.payer.agent()).await[0];
+        assert_eq!((receipt.amount.micro(), receipt.kept.map(|kept| kept.micro())), (3 * EACH, Some(2 * EACH)));
+        let spend = ada.payer.get("/v1/analytics/spend/breakdown").await.json();
+        assert_eq!(spend["categories"][0]["category"], "communication", "{spend}");
+        assert_eq!(spend["total_spent_usdc"], "0.010000", "{spend}");
+
+        // The sender gets a report, and nobody answers that one.
+        let [report] = &ada.mails().await[..] else { panic!("one report") };
+        assert!(report["body"].as_str().unwrap().contains(&nobody), "{report}");
+        let analytics = ada.analytics().await;
+        assert_eq!((&analytics["delivered"], &analytics["bounced"]), (&json!(2), &json!(1)), "{analytics}");
+
+        // If nobody gets it, the job fails and everything is paid back.
+        let job = ada.mail(&mail_to(nobody.as_str())).await;
+        assert_eq!((&job["status"], &job["credited_usdc"]), (&json!("failed"), &json!("0.005000")), "{job}");
+        assert_eq!(ada.money(&stack).await, (4 * EACH, 2 * EACH));
+    });
+}
+
+#[test]
+fn a_quote_is_needed_bound_to_its_mail_and_used_once() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let body = mail_to(bob.address.as_str());
+        let refused = |code: &str| (400, code.to_owned());
+        let agent = ada.payer.address().to_string();
+        let bare = ada.payer.client.post(SEND, &[("x-agent-id", &agent)], &body).await;
+        assert_eq!(bare.error(), refused("quote_id_required"));
+
+        let quote = ada.quote(&body).await;
+        assert_eq!(bob.send(&quote, &body).await.error(), refused("quote_mismatch"), "another agent's");
+        for more in [json!({"subject": "Hi"}), json!({"body": "Well?"}), json!({"to_address": ada.address})] {
+            assert_eq!(ada.send(&quote, &with(body.clone(), more)).await.error(), refused("quote_mismatch"));
+        }
+        let other = with(body.clone(), json!({"from_address": format!("other@{DOMAIN}")}));
+        assert_eq!(ada.send(&quote, &other).await.error(), refused("from_address_mismatch"));
+        assert_eq!(ada.send(&json!({"quote_id": "quote_x"}), &body).await.error(), refused("invalid_quote"));
+        assert_eq!((ada.money(&stack).await, bob.money(&stack).await), ((0, 0), (0, 0)));
+
+        // In the body, the quote's id counts as well.
+        let in_body = with(body.clone(), json!({"quote_id": quote["quote_id"]}));
+        let asked = ada.payer.client.post(SEND, &[("x-agent-id", &agent)], &in_body).await;
+        assert_eq!(asked.status, 402, "{}", asked.text);
+        assert_eq!(ada.ended(ada.send(&quote, &body).await).await["status"], "completed");
+        assert_eq!(ada.send(&quote, &body).await.error(), refused("invalid_quote"), "used");
+        assert_eq!((ada.money(&stack).await, bob.mails().await.len()), ((EACH, 0), 1));
+
+        // Somebody new gets a quote by naming a wallet.
+        let stranger = Payer::with(&stack, 0).await;
+        let quote = stranger.client.post(QUOTE, &[("x-agent-id", &stranger.address().to_string())], &body).await;
+        assert_eq!(quote.status, 200, "{}", quote.text);
+        let quote = quote.json();
+        let address = quote["from_address"].as_str().unwrap();
+        assert!(
+            address.ends_with(&format!("@{DOMAIN}")) && address != ada.address && address != bob.address,
+            "{quote}"
+        );
+        // A cap below the price is refused at once.
+        let headers = [("x-agent-id", agent.as_str()), ("x-max-cost-usdc", "0.004")];
+        let capped = ada.payer.client.post(QUOTE, &headers, &body).await;
+        assert_eq!(capped.error(), refused("exceeds_caller_budget"));
+    });
+}
+
+#[test]
+fn what_cannot_be_sent_has_no_price() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let outside = ada.ask(&mail_to(json!([bob.address, "jane@example.com"]))).await;
+        assert_eq!(outside.error(), (503, "provider_unavailable".to_owned()));
+        assert!(outside.json()["message"].as_str().unwrap().contains("EMAIL_PROVIDERS"), "{}", outside.text);
+
+        let change = |to: &'static str| {
+            let payer = ada.payer.clone();
+            async move { payer.change("POST", &format!("{DOMAINS}/{DOMAIN}/{to}"), &json!({})).await }
+        };
+        let body = mail_to(bob.address.as_str());
+        let missing = (404, "domain_not_found".to_owned());
+        assert_eq!(change("resume").await.error(), missing, "only a paused one is resumed");
+        for _ in 0..2 {
+            let paused = change("pause").await;
+            assert_eq!((paused.status, &paused.json()["pool_status"]), (200, &json!("paused")), "{}", paused.text);
+        }
+        assert_eq!(ada.payer.get(DOMAINS).await.json()["domains"][0]["pause_reason"], "manual");
+        assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()));
+        // An address that the caller names is not subject to the pool.
+        let named = with(body.clone(), json!({"from_address": ada.address}));
+        assert_eq!(ada.mail(&named).await["status"], "completed");
+        assert_eq!(
+            bob.quote(&mail_to(ada.address.as_str())).await["from_address"],
+            bob.address,
+            "each has its own pool"
+        );
+        assert_eq!(change("resume").await.json()["pool_status"], "active");
+        assert_eq!(ada.mail(&body).await["status"], "completed");
+
+        for path in [format!("{DOMAINS}/example.org/pause"), format!("{DOMAINS}/%20/resume")] {
+            assert_eq!(ada.payer.change("POST", &path, &json!({})).await.error(), missing, "{path}");
+        }
+        let analytics = ada.payer.get("/v1/tools/email/analytics/example.org").await;
+        assert_eq!(analytics.error(), missing);
+        // Older clients send a read proof with a change.
+        let (path, read) = (format!("{DOMAINS}/{DOMAIN}/pause"), ada.payer.proof("read"));
+        let paused = ada.payer.client.post(&path, &[("x-agent-proof", &read)], &json!({})).await;
+        assert_eq!(paused.status, 200, "{}", paused.text);
+        assert_eq!(ada.payer.client.post(&path, &[], &json!({})).await.error(), (401, "proof_required".to_owned()));
+    });
+}
+
+#[test]
+fn a_name_belongs_to_the_agent_that_claims_it_first() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob, carl) = (Agent::new(&stack).await, Agent::new(&stack).await, Agent::new(&stack).await);
+        let taken = (400, "address_taken".to_owned());
+        let named =
+            |name: &str| with(mail_to(carl.address.as_str()), json!({"from_address": format!("{name}@{DOMAIN}")}));
+
+        // A quote reserves nothing: of two who pay at once one wins.
+        let body = named("shop");
+        let quotes = [ada.quote(&body).await, bob.quote(&body).await];
+        for quote in &quotes {
+            assert_eq!((&quote["is_new"], &quote["available"]), (&json!(true), &json!(true)), "{quote}");
+        }
+        let send = |agent: &Agent, quote: &Value| {
+            let (agent, quote, body) = (agent.clone(), quote.clone(), body.clone());
+            async move {
+                let answer = agent.send(&quote, &body).await;
+                if answer.status == 400 { answer.json() } else { agent.ended(answer).await }
+            }
+        };
+        let ended = join_all([send(&ada, &quotes[0]), send(&bob, &quotes[1])]).await;
+        let won = |job: &Value| job["status"] == "completed";
+        assert_eq!(ended.iter().filter(|job| won(job)).count(), 1, "{ended:?}");
+        let (winner, loser) = if won(&ended[0]) { (&ada, &bob) } else { (&bob, &ada) };
+        assert_eq!(winner.money(&stack).await, (EACH, 0));
+        let (paid, credits) = loser.money(&stack).await;
+        assert_eq!(paid, credits, "paid back whole: {ended:?}");
+        let [mail] = &carl.mails().await[..] else { panic!("one mail") };
+        assert!(mail["from"].as_str().unwrap().contains(&format!("shop@{DOMAIN}")), "{mail}");
+
+        assert_eq!(loser.ask(&body).await.error(), taken);
+        assert_eq!(loser.ask(&named("SHOP")).await.error(), taken, "case does not make another name");
+        assert_eq!(loser.ask(&with(body.clone(), json!({"from_address": carl.address}))).await.error(), taken);
+        assert_eq!(winner.quote(&body).await["is_new"], false);
+        // Answers to the name reach the one who has it.
+        let answer = carl.mail(&json!({"reply_to_email_id": mail["id"], "body": "Ten, please."})).await;
+        assert_eq!(answer["status"], "completed", "{answer}");
+        assert_eq!((winner.mails().await.len(), loser.mails().await.len()), (1, 0));
+        let domains = winner.payer.get(DOMAINS).await.json();
+        let addresses = domains["domains"][0]["addresses"].as_array().unwrap();
+        assert!(addresses.iter().any(|address| address["address"] == format!("shop@{DOMAIN}")), "{domains}");
+        // Names that a stranger must not speak as.
+        for name in ["postmaster", "abuse", "mailer-daemon"] {
+            assert_eq!(ada.ask(&named(name)).await.status, 400, "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_domain_of_ones_own_is_verified_by_dns() {
+    run(async {
+        let zone = Zone::new().start().await;
+        let stack = post_office(|options| options.with("DNS_SERVER", zone.address().to_string())).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let from = |domain: &str| with(mail_to(bob.address.as_str()), json!({"from_address": format!("ada@{domain}")}));
+        let quote = ada.quote(&from("elsewhere.test")).await;
+        assert_eq!((&quote["available"], &quote["status"]), (&json!(false), &json!("unprovisioned")), "{quote}");
+        let record = |agent: &Agent, domain: &str| {
+            domain::ownership_record(&stack.worker.toolbox.mail_secret, agent.payer.agent(), domain)
+        };
+        let (name, value) = record(&ada, "elsewhere.test");
+        let records = quote["dns_records"].as_array().unwrap();
+        let is_record = |one: &Value| one["type"] == "TXT" && one["name"] == name && one["value"] == value;
+        assert!(records.iter().any(is_record), "{quote}");
+        let refused = (400, "domain_not_owned".to_owned());
+        assert_eq!(ada.send(&quote, &from("elsewhere.test")).await.error(), refused);
+
+        let (name, value) = record(&ada, "firm.test");
+        zone.change(Zone::new().txt(&name, &[&value]));
+        let quote = ada.quote(&from("firm.test")).await;
+        assert_eq!((&quote["available"], &quote["status"]), (&json!(true), &json!("verified")), "{quote}");
+        assert_eq!(ada.ended(ada.send(&quote, &from("firm.test")).await).await["status"], "completed");
+        assert!(bob.mails().await[0]["from"].as_str().unwrap().contains("ada@firm.test"));
+        assert_eq!(bob.ask(&from("firm.test")).await.error(), refused, "it is another agent's now");
+        let domains = ada.payer.get(DOMAINS).await.json();
+        let own = domains["domains"].as_array().unwrap().iter().find(|one| one["domain"] == "firm.test");
+        assert_eq!(own.expect("it is listed")["provisioning_status"], "verified", "{domains}");
+        // Mail to it stays in the deployment.
+        assert_eq!(bob.mail(&mail_to("ada@firm.test")).await["status"], "completed");
+        assert_eq!(ada.mails().await.len(), 1);
+    });
+}
+
+#[test]
+fn concurrent_sends_never_exceed_the_days_limit() {
+    run(async {
+        one_day().await;
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let listed = ada.payer.get(DOMAINS).await.json()["domains"][0].clone();
+        assert_eq!((&listed["daily_send_limit"], &listed["daily_sent_count"]), (&json!(FIRST_DAY), &json!(0)));
+        assert_eq!(reached(&ada.mail(&mail_to(boxes(&bob, FIRST_DAY - 1))).await), FIRST_DAY - 1);
+
+        let body = mail_to(bob.address.as_str());
+        let quotes = [ada.quote(&body).await, ada.quote(&body).await];
+        let sent = quotes.iter().map(|quote| {
+            let (ada, quote, body) = (ada.clone(), quote.clone(), body.clone());
+            async move { ada.ended(ada.send(&quote, &body).await).await }
+        });
+        let ended = join_all(sent).await;
+        let [lost] = &ended.iter().filter(|job| job["status"] == "failed").collect::<Vec<_>>()[..] else {
+            panic!("exactly one wins: {ended:?}")
+        };
+        assert_eq!(lost["credited_usdc"], "0.005000", "{lost}");
+        assert_eq!(ada.money(&stack).await, ((FIRST_DAY as u64 + 1) * EACH, EACH));
+        assert_eq!(bob.mails().await.len(), FIRST_DAY);
+        let listed = ada.payer.get(DOMAINS).await.json()["domains"][0].clone();
+        assert_eq!(listed["daily_sent_count"], FIRST_DAY);
+        assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()), "nothing is left for the pool");
+        // With an address that it names, the caller goes over the limit, and is told so.
+        let job = ada.mail(&with(body, json!({"from_address": ada.address}))).await;
+        assert_eq!(
+            (&job["status"], &job["result"]["warning"]),
+            (&json!("completed"), &json!("pinned_over_limit")),
+            "{job}"
+        );
+    });
+}
+
+#[test]
+fn invalid_mails_are_refused_by_name() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let good = mail_to(bob.address.as_str());
+        let many =
+            |count: usize| -> Vec<String> { (0..count).map(|number| format!("box-{number}@{DOMAIN}")).collect() };
+        let mut one_bad = many(500);
+        one_bad[250] = "box 250@agents.test".to_owned();
+        for (more, path) in [
+            (json!({"to_address": null}), "to_address"),
+            (json!({"to_address": []}), "to_address"),
+            (json!({"to_address": "nobody"}), "to_address"),
+            (json!({"to_address": format!("{}\nBcc: eve@evil.test", bob.address)}), "to_address"),
+            (json!({"to_address": format!("Bob <{}>", bob.address)}), "to_address"),
+            // The first letter is Cyrillic.
+            (json!({"to_address": "ada@\u{430}pple.test"}), "to_address"),
+            (json!({"to_address": many(501)}), "to_address"),
+            (json!({"to_address": one_bad}), "to_address.250"),
+            (json!({"subject": "Hello\r\nBcc: eve@evil.test"}), "subject"),
+            (json!({"subject": ""}), "subject"),
+            (json!({"subject": "x".repeat(501)}), "subject"),
+            (json!({"body": ""}), "body"),
+            (json!({"from_name": "Ada\r\nReply-To: eve@evil.test"}), "from_name"),
+            (json!({"from_name": "Ada <boss@bank.test>"}), "from_name"),
+            (json!({"from_address": "ada@agents.test\r\nSender: x"}), "from_address"),
+            (json!({"reply_to_email_id": "x"}), "reply_to_email_id"),
+            (json!({"mailbox_mode": "both"}), "mailbox_mode"),
+        ] {
+            let answer = ada.ask(&with(good.clone(), more.clone())).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}: {}", answer.text);
+            assert_eq!(answer.json()["details"][0]["path"], path, "{}", answer.text);
+        }
+        let quote = ada.quote(&good).await;
+        let file =
+            |more: Value| with(json!({"filename": "a.txt", "content": "YQ==", "content_type": "text/plain"}), more);
+        for (files, path) in [
+            (vec![file(json!({"content": "not base64!"}))], "attachments.0.content"),
+            (vec![file(json!({})), file(json!({"filename": "a\r\nb.txt"}))], "attachments.1.filename"),
+            (vec![file(json!({"content_type": "text/plain\r\nX-A: b"}))], "attachments.0.content_type"),
+            (vec![file(json!({})); 11], "attachments"),
+        ] {
+            let answer = ada.send(&quote, &with(good.clone(), json!({"attachments": files}))).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}: {}", answer.text);
+            assert_eq!(answer.json()["details"][0]["path"], path, "{}", answer.text);
+        }
+        let big = with(good.clone(), json!({"attachments": [file(json!({"content": "A".repeat(2 * 1024 * 1024)}))]}));
+        assert_eq!(ada.send(&quote, &big).await.error(), (413, "payload_too_large".to_owned()));
+        assert_eq!((ada.money(&stack).await, bob.mails().await.len()), ((0, 0), 0));
+        assert_eq!(ada.ended(ada.send(&quote, &good).await).await["status"], "completed", "the quote is still good");
+    });
+}
