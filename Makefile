@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load
+.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -46,6 +46,10 @@ test-aws: ## The same journeys and the store suites against an independent imple
 
 rehearse: ## Deploy the template to an emulator that enforces IAM, and run journeys through its gateway
 	@local/rehearse.sh
+
+mail-peers: ## E-mail against Postfix and against moto as SES (Postfix: Debian and root, otherwise skipped)
+	@cargo build --package local
+	@local/mail-peers.sh
 
 # Quiet but for the scores; a check that is not passed any more says which.
 conformance: ## The official MCP conformance runner, both revisions, with the scores
