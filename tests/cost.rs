@@ -1,8 +1,16 @@
 //! The cost of a call: its database requests and the capacity units they consume, counted on the wire.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use base::ids::AgentId;
 use platform::store::lists::List;
 use platform::store::{Key, Write};
 use serde_json::json;
+use tools_email::address::Address;
+use tools_email::mailbox::Verdicts;
+use tools_email::receive::{self, Delivered, Envelope};
+use tools_email::{domain, send};
 
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
@@ -48,6 +56,91 @@ impl Counted {
         self.database.take_seen();
         payer
     }
+
+    /// An agent with an address, a dollar of credits and a token.
+    async fn mailer(&self) -> Mailer {
+        let payer = Payer::new(&self.stack).await;
+        payer.give_credits(&self.stack, 1_000_000).await;
+        let token = payer.token(&self.stack).await;
+        let address = self.address_of(payer.agent()).await;
+        Mailer { payer, token, address }
+    }
+
+    /// The agent's address on the operator's domain.
+    async fn address_of(&self, agent: AgentId) -> Address {
+        let (db, now) = (&self.stack.app.db, self.stack.app.clock.now());
+        let domains = domain::ensure_default(db, &self.stack.config, agent, now).await.expect("a database");
+        domains[0].default_from.clone()
+    }
+
+    /// The requests of a mail to this many agents here: from the paid call, whose quote is not counted, to the job's end.
+    async fn mail(&self, mailer: &Mailer, recipients: usize) -> Vec<Seen> {
+        let mut to = Vec::new();
+        for _ in 0..recipients {
+            to.push(self.address_of(AgentId::from_bytes(base::digest::random())).await);
+        }
+        // A named sender may exceed the limit of the first day.
+        let body =
+            json!({"to_address": to, "subject": "Hello", "body": "How are you?", "from_address": mailer.address});
+        let (client, token) = (&mailer.payer.client, mailer.token.as_str());
+        let quote = client.post("/v1/tools/email/quote", &[("authorization", token)], &body).await;
+        assert_eq!(quote.status, 200, "{}", quote.text);
+        let quote = quote.json()["quote_id"].as_str().expect("a quote").to_owned();
+        look_at_the_switch(&self.stack).await;
+        self.database.take_seen();
+        let headers = [("authorization", token), ("x-quote-id", quote.as_str())];
+        let accepted = client.post(send::SPEC.path(), &headers, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let seen = self.until_quiet().await;
+        let job = mailer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["result"]["recipients"]["delivered"], recipients, "{job}");
+        self.database.take_seen();
+        seen
+    }
+
+    /// The requests of a mail from outside.
+    async fn received(&self, to: &Address, event_id: &str) -> Vec<Seen> {
+        self.database.take_seen();
+        let envelope = Envelope {
+            from: Some(Address::parse("jane@example.com").expect("an address")),
+            to: std::slice::from_ref(to),
+            event_id,
+            received_at: self.stack.app.clock.now(),
+            verdicts: Verdicts::default(),
+        };
+        let raw = b"From: jane@example.com\r\nSubject: Hello\r\nMessage-ID: <1@example.com>\r\n\r\nHow are you?\r\n";
+        let done = receive::receive(&self.stack.worker.toolbox, &envelope, raw).await.expect("a database");
+        assert_eq!(done, [(to.clone(), Delivered::Stored)]);
+        self.database.take_seen()
+    }
+
+    /// The requests until there are none for a second.
+    async fn until_quiet(&self) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        loop {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let more = self.database.take_seen();
+            if more.is_empty() {
+                return seen;
+            }
+            seen.extend(more);
+        }
+    }
+}
+
+/// An agent that sends mail and pays with credits.
+struct Mailer {
+    payer: Payer,
+    token: String,
+    address: Address,
+}
+
+fn reads(seen: &[Seen]) -> f64 {
+    seen.iter().map(|seen| seen.read_units).sum()
+}
+
+fn writes(seen: &[Seen]) -> f64 {
+    seen.iter().map(|seen| seen.write_units).sum()
 }
 
 fn operations(seen: &[Seen]) -> Vec<&str> {
@@ -214,6 +307,49 @@ fn a_budget_adds_no_read_before_the_claim() {
     });
 }
 
+/// Nine requests for each recipient in this deployment: whether mail to it is suppressed, the submission's begin and end,
+/// whose the address is, that agent's count of the day, the mail (looked for and stored), its webhooks, its notification.
+/// Eight units: two for the recipient's row, which is made in a transaction, two for the notification, one for each other
+/// write.
+#[test]
+fn a_mail_costs_the_same_for_each_recipient() {
+    run(async {
+        let counted = counted().await;
+        let mailer = counted.mailer().await;
+        counted.mail(&mailer, 1).await;
+        let one = counted.mail(&mailer, 1).await;
+        let fifty = counted.mail(&mailer, 50).await;
+        assert!(one.len() <= 40, "{} requests: {one:?}", one.len());
+        assert!(writes(&one) <= 48.0, "{} write units: {one:?}", writes(&one));
+        assert!(reads(&one) <= 22.0, "{} read units: {one:?}", reads(&one));
+        let each = |of_fifty: f64, of_one: f64| (of_fifty - of_one) / 49.0;
+        // Besides: the job's item is larger, and its progress is stored every three seconds.
+        let requests = each(fifty.len() as f64, one.len() as f64);
+        assert!(requests <= 9.2, "{requests} requests a recipient: {fifty:?}");
+        let (written, read) = (each(writes(&fifty), writes(&one)), each(reads(&fifty), reads(&one)));
+        assert!(written <= 8.6, "{written} write units a recipient: {fifty:?}");
+        assert!(read <= 5.2, "{read} read units a recipient: {fifty:?}");
+    });
+}
+
+#[test]
+fn a_received_mail_makes_three_reads_and_three_writes() {
+    run(async {
+        let counted = counted().await;
+        let agent = AgentId::from_bytes(base::digest::random());
+        let to = counted.address_of(agent).await;
+        counted.received(&to, "first").await;
+        let seen = counted.received(&to, "second").await;
+        assert_eq!(
+            operations(&seen),
+            ["GetItem", "GetItem", "UpdateItem", "PutItem", "Query", "UpdateItem"],
+            "whose address; the mail, looked for; the day's count; the mail, stored; webhooks; the notification"
+        );
+        assert!(writes(&seen) <= 4.0, "{} write units: {seen:?}", writes(&seen));
+        assert!(reads(&seen) <= 2.5, "{} read units: {seen:?}", reads(&seen));
+    });
+}
+
 /// The cost of a call does not grow with the content of the tables.
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_history() {
@@ -277,16 +413,28 @@ fn print_what_calls_cost() {
         counted.database.take_seen();
         payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
         print_row("direct call, from credits", &counted.database.take_seen());
+        let mailer = counted.mailer().await;
+        counted.mail(&mailer, 1).await;
+        print_row("mail to one agent, from credits", &counted.mail(&mailer, 1).await);
+        print_row("mail to 50 agents, from credits", &counted.mail(&mailer, 50).await);
+        counted.received(&mailer.address, "first").await;
+        print_row("mail from outside, received", &counted.received(&mailer.address, "second").await);
     });
 }
 
+/// A row of the table. It names each request in its order; many of them, by operation.
 fn print_row(name: &str, seen: &[Seen]) {
-    let reads: f64 = seen.iter().map(|seen| seen.read_units).sum();
-    let writes: f64 = seen.iter().map(|seen| seen.write_units).sum();
-    let each = seen.iter().map(|seen| match seen.write_units {
-        0.0 => seen.operation.clone(),
-        units => format!("{} {units}", seen.operation),
-    });
-    let each = each.collect::<Vec<_>>().join(", ");
-    println!("{name:34} {:>9} {reads:>12.1} {writes:>12.1}   {each}", seen.len());
+    let with_units = |name: &str, units: f64| if units == 0.0 { name.to_owned() } else { format!("{name} {units}") };
+    let each: Vec<String> = if seen.len() <= 50 {
+        seen.iter().map(|seen| with_units(&seen.operation, seen.write_units)).collect()
+    } else {
+        let mut by_operation: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+        for one in seen {
+            let (count, units) = by_operation.entry(&one.operation).or_default();
+            *count += 1;
+            *units += one.write_units;
+        }
+        by_operation.iter().map(|(name, (count, units))| with_units(&format!("{count} {name}"), *units)).collect()
+    };
+    println!("{name:34} {:>9} {:>12.1} {:>12.1}   {}", seen.len(), reads(seen), writes(seen), each.join(", "));
 }

@@ -13,10 +13,16 @@ use ledger::credit::{self, EntryKind};
 use local::{Options, Stack};
 use platform::store::queue::Message;
 use serde_json::{Value, json};
+use tools_email::address::Address;
+use tools_email::mailbox::Verdicts;
+use tools_email::receive::{self, Delivered, Envelope};
 use tools_email::{domain, mailbox};
 
+use crate::mcp_calls::call;
+use crate::support::receiver::Receiver;
 use crate::support::zone::Zone;
 use crate::support::{Answer, Payer, books, eventually, run, stack_with};
+use crate::webhooks;
 
 const QUOTE: &str = "/v1/tools/email/quote";
 const SEND: &str = "/v1/tools/email/send";
@@ -49,9 +55,14 @@ impl Agent {
         Agent { payer, address }
     }
 
-    /// Asks for a quote as the older clients do: the wallet is named and not proven.
+    /// Asks for a quote as the older clients do: the wallet is named and not proven. An answer to a mail needs the proof.
     async fn ask(&self, body: &Value) -> Answer {
-        self.payer.client.post(QUOTE, &[("x-agent-id", &self.payer.address().to_string())], body).await
+        let (address, proof) = (self.payer.address().to_string(), self.payer.proof("read"));
+        let mut headers = vec![("x-agent-id", address.as_str())];
+        if body.get("reply_to_email_id").is_some() {
+            headers.push(("x-agent-proof", proof.as_str()));
+        }
+        self.payer.client.post(QUOTE, &headers, body).await
     }
 
     async fn quote(&self, body: &Value) -> Value {
@@ -210,6 +221,50 @@ fn a_mail_is_quoted_paid_and_found_in_the_inbox() {
     });
 }
 
+/// The event is raised by a function without a queue for it. The sweeper sends it.
+#[test]
+fn a_received_mail_is_posted_to_webhooks_once() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let stack = post_office(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed())).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let hook = webhooks::create(&bob.payer, &json!({"url": receiver.url, "events": ["email.received"]})).await;
+        let job = ada.mail(&mail_to(bob.address.as_str())).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        // A mail from outside, which arrives twice.
+        let to = Address::parse(&bob.address).expect("an address");
+        let arrived = Envelope {
+            from: Some(Address::parse("jane@example.com").expect("an address")),
+            to: std::slice::from_ref(&to),
+            event_id: "the same",
+            received_at: stack.app.clock.now(),
+            verdicts: Verdicts::default(),
+        };
+        let raw = b"From: jane@example.com\r\nSubject: Hello\r\nMessage-ID: <1@example.com>\r\n\r\nHow are you?\r\n";
+        for _ in 0..2 {
+            let done = receive::receive(&stack.worker.toolbox, &arrived, raw).await.expect("a database");
+            assert_eq!(done, [(to.clone(), Delivered::Stored)]);
+        }
+        let mails = bob.mails().await;
+        assert_eq!(mails.len(), 2);
+        eventually("the events", || async { (receiver.count() >= 2).then_some(()) }).await;
+        for mail in &mails {
+            let all = receiver.received();
+            let posted = all.iter().find(|one| one.json()["data"]["email_id"] == mail["id"]);
+            let posted = posted.unwrap_or_else(|| panic!("no event about {mail}"));
+            let event = posted.json();
+            assert_eq!((&event["type"], &event["agent_id"]), (&json!("email.received"), &json!(bob.payer.agent())));
+            let url = format!("{INBOX}/{}", mail["id"].as_str().expect("an id"));
+            let data = json!({
+                "email_id": mail["id"], "thread_id": mail["thread_id"], "to": bob.address, "email_url": url,
+            });
+            assert_eq!(event["data"], data, "and nothing that the sender wrote");
+            webhooks::check_signatures(hook["secret"].as_str().expect("a secret"), &posted.headers, &posted.body);
+        }
+        assert_eq!(receiver.count(), 2);
+    });
+}
+
 #[test]
 fn inbox_pages_are_complete_and_newest_first() {
     run(async {
@@ -250,6 +305,11 @@ fn replies_stay_in_their_thread_and_are_counted() {
         let first = ada.mail(&mail_to(bob.address.as_str())).await;
         let received = bob.mails().await[0].clone();
         let answer = json!({"reply_to_email_id": received["id"], "body": "Well."});
+        // A wallet's name alone does not tell how many got a mail of its own.
+        let follow_up = json!({"reply_to_email_id": first["result"]["email"]["id"], "body": "Well?"});
+        let named = ada.payer.address().to_string();
+        let unproven = ada.payer.client.post(QUOTE, &[("x-agent-id", named.as_str())], &follow_up).await;
+        assert_eq!(unproven.error(), (401, "proof_required".to_owned()));
         let quote = bob.quote(&answer).await;
         assert_eq!(quote["from_address"], bob.address);
         assert_eq!(bob.ended(bob.send(&quote, &answer).await).await["status"], "completed");
@@ -279,6 +339,14 @@ fn replies_stay_in_their_thread_and_are_counted() {
         // Two mails with the same subject are two threads.
         ada.mail(&mail_to(bob.address.as_str())).await;
         assert_ne!(bob.mails().await[0]["thread_id"], received["thread_id"]);
+
+        // Only the first ten recipients of a mail are stored with it.
+        let crowd = ada.mail(&mail_to(boxes(&bob, 11))).await;
+        let again = json!({"reply_to_email_id": crowd["result"]["email"]["id"], "body": "And?"});
+        let refused = ada.ask(&again).await;
+        assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
+        assert_eq!(refused.json()["details"][0]["path"], "reply_to_email_id", "{}", refused.text);
+        assert_eq!(ada.ask(&with(again, json!({"to_address": bob.address}))).await.status, 200);
 
         for id in [&received["id"], &json!("01890a5d-ac96-774b-bcce-b302099a8057")] {
             let answer = eve.ask(&json!({"reply_to_email_id": id, "body": "Me too."})).await;
@@ -325,6 +393,47 @@ fn credits_and_tokens_pay_for_mail() {
         assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("not_required")), "{job}");
         assert_eq!(ada.money(&stack).await, (0, EACH), "the unknown recipient is paid back as credits");
         assert_eq!(bob.mails().await.len(), 2);
+    });
+}
+
+/// A model asks for no quote: the MCP function does.
+#[test]
+fn a_model_sends_and_reads_mail_over_mcp() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        ada.payer.give_credits(&stack, EACH).await;
+        let client = &ada.payer.client;
+        let ask = async |token: &str, tool: &str, arguments: Value| {
+            call(client, &[("authorization", token)], tool, arguments, json!({})).await
+        };
+        let (of_ada, of_bob) = (ada.payer.token(&stack).await, bob.payer.token(&stack).await);
+        let sent = ask(&of_ada, "agora_email", mail_to(bob.address.as_str())).await;
+        assert_eq!((&sent["isError"], &sent["structuredContent"]["tool"]), (&json!(false), &json!("email")), "{sent}");
+        let job = ada.payer.finished(sent["structuredContent"]["request_id"].as_str().expect("an id")).await;
+        assert_eq!((&job["status"], reached(&job)), (&json!("completed"), 1), "{job}");
+        assert_eq!(ada.money(&stack).await, (0, 0), "paid from credits");
+
+        let listed = ask(&of_bob, "agora_inbox", json!({"limit": 10, "include_body": "true"})).await;
+        let inbox = &listed["structuredContent"];
+        assert_eq!((&inbox["count"], &inbox["has_more"]), (&json!(1), &json!(false)), "{listed}");
+        assert_eq!(inbox["emails"][0]["subject"], "Hello");
+        let id = &inbox["emails"][0]["id"];
+        let mail = ask(&of_bob, "agora_inbox_email", json!({"email_id": id})).await;
+        assert_eq!(mail["structuredContent"], inbox["emails"][0], "{mail}");
+        assert_eq!(mail["structuredContent"]["body"].as_str().map(str::trim), Some("How are you?"));
+        let domains = ask(&of_bob, "agora_email_domains", json!({})).await;
+        assert_eq!(domains["structuredContent"]["domains"][0]["default_from"], bob.address, "{domains}");
+        // The first question makes an agent's address, also over MCP.
+        let carl = Payer::with(&stack, 0).await.token(&stack).await;
+        let domains = ask(&carl, "agora_email_domains", json!({})).await;
+        assert!(domains["structuredContent"]["domains"][0]["default_from"].is_string(), "{domains}");
+
+        // The sender cannot read it, and an answer needs no address.
+        let refused = ask(&of_ada, "agora_inbox_email", json!({"email_id": id})).await;
+        assert_eq!(refused["structuredContent"]["error"], "email_not_found", "{refused}");
+        let answer = ask(&of_bob, "agora_email", json!({"reply_to_email_id": id, "body": "Well."})).await;
+        assert_eq!(answer["structuredContent"]["error"], "insufficient_credits", "{answer}");
     });
 }
 
@@ -418,6 +527,10 @@ fn a_quote_is_needed_bound_to_its_mail_and_used_once() {
             address.ends_with(&format!("@{DOMAIN}")) && address != ada.address && address != bob.address,
             "{quote}"
         );
+        // Nothing is written for a wallet that is only named, and its owner gets what the quote said.
+        let rows = domain::list(&stack.app.db, stranger.agent()).await.unwrap();
+        assert!(rows.is_empty(), "{rows:?}");
+        assert_eq!(stranger.get(DOMAINS).await.json()["domains"][0]["default_from"], address);
         // A cap below the price is refused at once.
         let headers = [("x-agent-id", agent.as_str()), ("x-max-cost-usdc", "0.004")];
         let capped = ada.payer.client.post(QUOTE, &headers, &body).await;
@@ -544,15 +657,24 @@ fn a_domain_of_ones_own_is_verified_by_dns() {
         zone.change(Zone::new().txt(&name, &[&value]));
         let quote = ada.quote(&from("firm.test")).await;
         assert_eq!((&quote["available"], &quote["status"]), (&json!(true), &json!("verified")), "{quote}");
+        // Anybody can ask in ada's name, and set the record on a domain of theirs. Only her paid mail adds the domain.
+        let rows = domain::list(&stack.app.db, ada.payer.agent()).await.unwrap();
+        assert!(rows.iter().all(|row| row.domain == DOMAIN), "{rows:?}");
+        assert!(domain::own_domain(&stack.app.db, "firm.test").await.unwrap().is_none());
+        assert_eq!(ada.quote(&mail_to(bob.address.as_str())).await["from_address"], ada.address);
         assert_eq!(ada.ended(ada.send(&quote, &from("firm.test")).await).await["status"], "completed");
         assert!(bob.mails().await[0]["from"].as_str().unwrap().contains("ada@firm.test"));
         assert_eq!(bob.ask(&from("firm.test")).await.error(), refused, "it is another agent's now");
         let domains = ada.payer.get(DOMAINS).await.json();
         let own = domains["domains"].as_array().unwrap().iter().find(|one| one["domain"] == "firm.test");
         assert_eq!(own.expect("it is listed")["provisioning_status"], "verified", "{domains}");
-        // Mail to it stays in the deployment.
-        assert_eq!(bob.mail(&mail_to("ada@firm.test")).await["status"], "completed");
-        assert_eq!(ada.mails().await.len(), 1);
+        // Mail to its address stays in the deployment. Other addresses of the domain may be anywhere.
+        let local = json!(["ada@firm.test", "ada+lunch@firm.test"]);
+        assert_eq!(reached(&bob.mail(&mail_to(local)).await), 2);
+        assert_eq!(ada.mails().await.len(), 2);
+        for body in [mail_to("boss@firm.test"), mail_to(json!(["ada@firm.test", "boss+ada@firm.test"]))] {
+            assert_eq!(bob.ask(&body).await.error(), (503, "provider_unavailable".to_owned()), "{body}");
+        }
     });
 }
 

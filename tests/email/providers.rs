@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::support::Client;
+use crate::support::receiver::Received;
 use crate::support::relay::relay;
 
 const EVENTS: &str = "/v1/providers/ses";
@@ -91,11 +92,15 @@ impl Ses {
     }
 
     async fn office(&self) -> Stack {
+        self.office_with(|options| options).await
+    }
+
+    async fn office_with(&self, change: impl FnOnce(Options) -> Options) -> Stack {
         let urls = json!({"ses": self.url, "sns": self.url}).to_string();
         post_office(|options| {
             let options = options.with("EMAIL_PROVIDERS", "ses").with("PROVIDER_URLS", urls);
             let options = options.with("EMAIL_TOPICS", TOPIC).with("EMAIL_CONFIGURATION_SET", "a_set");
-            options.with("AWS_REGION", "eu-west-1").with("PUBLIC_BASE_URL", "https://mail.example")
+            change(options.with("AWS_REGION", "eu-west-1").with("PUBLIC_BASE_URL", "https://mail.example"))
         })
         .await
     }
@@ -263,9 +268,10 @@ async fn publish(stack: &Stack, id: &str, event: Value) {
 #[test]
 fn events_of_ses_change_tracking_analytics_and_suppression_once() {
     run(async {
-        let ses = Ses::start().await;
-        let stack = ses.office().await;
+        let (ses, receiver) = (Ses::start().await, Receiver::start().await);
+        let stack = ses.office_with(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed())).await;
         let (ada, eve) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        webhooks::create(&ada.payer, &json!({"url": receiver.url, "events": ["email.bounced"]})).await;
         let people = ["jane@example.com", "gone@example.com", "angry@example.com"];
         let job = ada.mail(&mail_to(json!(people))).await;
         let path = format!("/v1/requests/{}", job["request_id"].as_str().unwrap());
@@ -307,6 +313,11 @@ fn events_of_ses_change_tracking_analytics_and_suppression_once() {
         for (name, count) in [("sent", 3), ("delivered", 2), ("bounced", 1), ("complained", 1), ("clicked", 1)] {
             assert_eq!(counts[name], count, "{name}: {counts}");
         }
+        let posted = eventually("the bounce", || async { receiver.received().first().map(Received::json) }).await;
+        let data = json!({
+            "request_id": job["request_id"], "to": people[1], "from_domain": DOMAIN, "status_url": path,
+        });
+        assert_eq!((&posted["type"], &posted["data"]), (&json!("email.bounced"), &data));
 
         // No mail for addresses that bounced or complained, whoever sends it. They cost nothing.
         let job = eve.mail(&mail_to(json!(people))).await;
@@ -315,6 +326,11 @@ fn events_of_ses_change_tracking_analytics_and_suppression_once() {
         assert!(failed.iter().all(|one| one["state"] == "suppressed") && failed.len() == 2, "{job}");
         assert_eq!(eve.money(&stack).await, (3 * EACH, 2 * EACH));
         assert_eq!(people.map(|to| ses.count(to)), [2, 1, 1]);
+
+        // SES reports what a recipient's host wrote. It cannot suppress somebody else's address.
+        publish(&stack, "forged", event("Bounce", &jane, bounced("victim@example.com"))).await;
+        assert_eq!(eve.mail(&mail_to("victim@example.com")).await["status"], "completed");
+        assert_eq!(eve.mail(&mail_to(people[0])).await["status"], "completed", "the own address was not named");
 
         // A temporary bounce suppresses nobody, and events about nothing of ours do nothing.
         let later = json!({"bounceType": "Transient", "bouncedRecipients": [{"emailAddress": people[0]}]});
@@ -326,6 +342,7 @@ fn events_of_ses_change_tracking_analytics_and_suppression_once() {
             publish(&stack, "10", nonsense).await;
         }
         assert_eq!(ada.mail(&mail_to(people[0])).await["status"], "completed");
+        assert_eq!(receiver.count(), 1, "a temporary bounce is not told");
     });
 }
 
@@ -338,7 +355,7 @@ fn forged_events_change_nothing() {
         let job = ada.mail(&mail_to("jane@example.com")).await;
         let complained = json!({"complainedRecipients": [{"emailAddress": "jane@example.com"}]});
         let complaint = event("Complaint", &ses.asked()[0], complained).to_string();
-        let fetched = crate::support::receiver::Receiver::start().await;
+        let fetched = Receiver::start().await;
         let good = signed(notification("1", &complaint));
         let old = Clock::system().now().minus(Duration::from_secs(3_700)).to_string();
         for (message, status) in [

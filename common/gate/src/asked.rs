@@ -4,6 +4,7 @@
 use base::clock::Timestamp;
 use base::ids::AgentId;
 use base::money::Usdc;
+use ledger::hold;
 use ledger::payments::quote::Quote;
 use ledger::payments::wire::Payment;
 use platform::auth::proof::Scope;
@@ -97,6 +98,11 @@ impl Gate {
         })
     }
 
+    /// Whether a call of a tool with an asked price names no quote.
+    pub(super) fn lacks_quote(&self, order: &Order<'_>, payment: Option<&Payment>) -> bool {
+        matches!(order.tool.price, Price::Asked { .. }) && quote_token(order, payment).is_none()
+    }
+
     /// The order with the price of the quote that the call names. Without one, the quoter is asked, unless the tool's
     /// callers must ask for a quote first.
     pub(super) async fn priced<'a>(&self, order: Order<'a>, payment: Option<&Payment>) -> Result<Order<'a>, ApiError> {
@@ -112,7 +118,14 @@ impl Gate {
                     None if self.app.clock.now() >= quote.expires => Default::default(),
                     None => return Err(ApiError::InvalidQuote),
                 };
-                Asked { token: token.to_owned(), quote, context, locked, is_new: false }
+                // An earlier request may have held credits for this quote: its id says so only if it is the one of that 402.
+                let agent = order.agent().or(payment.map(|payment| AgentId::of(payment.authorization.from)));
+                let held = match agent.filter(|_| quote.credits == Usdc::ZERO) {
+                    Some(agent) => hold::load(&self.app.db, agent, &quote.uid).await?,
+                    None => None,
+                };
+                let quote = held.map_or(quote, |held| quote.with_credits(held.credits));
+                Asked { token: quote.to_token(&self.quote_key), quote, context, locked, is_new: false }
             }
             None if payment.is_some() || order.tool.quote_path.is_some() => {
                 return Err(ApiError::QuoteIdRequired { at: order.tool.quote_path.unwrap_or(order.tool.path()) });
@@ -136,7 +149,7 @@ impl Gate {
         let quoter = self.app.catalog.quoters.iter().find(|quoter| std::ptr::eq(quoter.spec, order.tool));
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
-        let request = QuoteRequest { input: order.input.clone(), agent: order.agent() };
+        let request = QuoteRequest { input: order.input.clone(), agent: order.agent(), proven: order.caller.is_some() };
         let found = (quoter.quote)(self.engine.toolbox.clone(), request).await?;
         let validity = self.app.config.payments.quote_validity(order.tool.quote_ttl);
         let quote = Quote::offer(order.purchase(), order.agent(), found.price, self.app.clock.now(), validity);

@@ -313,6 +313,7 @@ impl Gate {
         let job = self.wait(request_id, sale.order.tool.answer).await?;
         match job {
             Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
+                sale.order.check_same(&job)?;
                 self.answer(sale.order, None, &job, true).await
             }
             // A copy with the same idempotency key may have bought it.
@@ -410,6 +411,7 @@ impl Gate {
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,
             handed_until: None,
+            goes_on: false,
             claimed_until: None,
             progress: None,
             rating: None,

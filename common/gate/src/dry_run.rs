@@ -182,7 +182,7 @@ impl Gate {
             false => None,
         };
         let Some(policy) = policy else { return Ok((json!({"verdict": "none"}), None)) };
-        Ok(match policy.judge(order.tool, &order.input, order.price, self.app.clock.now()) {
+        Ok(match policy.judge(order.tool, &order.seen_by_rules(), order.price, self.app.clock.now()) {
             Verdict::Allow => (json!({"verdict": "allow"}), None),
             // A held call is accepted once it is approved.
             Verdict::Hold { rule } => (json!({"verdict": "require_approval", "rule": rule.id}), None),

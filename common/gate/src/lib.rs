@@ -142,6 +142,12 @@ impl Gate {
             return self.probe(&call).await;
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?.in_checkout(binding);
+        if !is_dry_run
+            && self.lacks_quote(&order, payment.as_ref())
+            && let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await?
+        {
+            return Ok(answer);
+        }
         let order = Box::pin(self.priced(order, payment.as_ref())).await?;
         self.check_quoted(&order, payment.as_ref())?;
         if is_dry_run {
@@ -225,7 +231,7 @@ impl Gate {
         if !order.is_quoted() {
             return Ok(());
         }
-        let token = quote_token(order, payment).or(order.asked.as_ref().map(|asked| asked.token.as_str()));
+        let token = quote_token(order, payment);
         let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key)).ok_or(ApiError::InvalidQuote)?;
         let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
         let agents = [payer, order.agent(), order.caller.as_ref().map(|caller| caller.agent)];
@@ -237,12 +243,12 @@ impl Gate {
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.quote_to_offer(order, order.agent(), order.named_quote())?;
+            let quote = self.quote_to_offer(order, order.agent(), quote_token(order, None))?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = self.account(caller.agent).await?;
         // An open quote that the caller names is shown again: it may hold credits already.
-        let open = match order.named_quote() {
+        let open = match quote_token(order, None) {
             Some(token) => self.redeem_quote(order, token, caller.agent).ok(),
             None => None,
         };
@@ -289,7 +295,7 @@ impl Gate {
 
     /// A new quote with `credits` held for it. If they were spent in the meantime, the quote has no credits.
     async fn holding(&self, order: &Order<'_>, agent: AgentId, credits: Usdc) -> Result<Quote, ApiError> {
-        let quote = self.quote_to_offer(order, Some(agent), order.named_quote())?;
+        let quote = self.quote_to_offer(order, Some(agent), quote_token(order, None))?;
         if credits == Usdc::ZERO {
             return Ok(quote);
         }
@@ -314,7 +320,6 @@ impl Gate {
         token: Option<&str>,
     ) -> Result<Quote, ApiError> {
         if order.is_quoted() {
-            let token = token.or(order.asked.as_ref().map(|asked| asked.token.as_str()));
             let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key));
             let open = quote.filter(|quote| self.app.clock.now() < quote.expires);
             return open.filter(|quote| quote.is_for(order.purchase(), agent)).ok_or(ApiError::InvalidQuote);
@@ -479,6 +484,12 @@ impl Gate {
         }
     }
 
+    /// Whether two ids are of one quote. They differ if credits were held for it in between.
+    fn is_same_quote(&self, one: &str, other: &str) -> bool {
+        let uid = |token: &str| Quote::authentic(token, &self.quote_key).map(|quote| quote.uid);
+        one == other || uid(one).is_some_and(|of_one| uid(other) == Some(of_one))
+    }
+
     /// Everything about a payment that can be judged without a network request: its quote, and whether it meets the terms.
     /// Lateness (an expired authorization or quote) is returned in the inner result and is not refused here, because the
     /// payment may have been broadcast in time.
@@ -491,7 +502,8 @@ impl Gate {
             return Err(Refusal::Reason(Reason::PayerMismatch));
         }
         // The payment was made for one quote, and the call names another.
-        if order.named_quote().zip(payment.quote_id.as_deref()).is_some_and(|(named, made_for)| named != made_for) {
+        let is_other = |(named, made_for): (&str, &str)| !self.is_same_quote(named, made_for);
+        if order.named_quote().zip(payment.quote_id.as_deref()).is_some_and(is_other) {
             return Err(Refusal::Error(ApiError::QuoteMismatch));
         }
         let quote = match quote_token(order, Some(payment)) {
@@ -539,7 +551,7 @@ impl Gate {
 
     /// A call with an access token: paid from credits at once.
     async fn spend(&self, order: &Order<'_>, caller: &Caller) -> Result<Response, ApiError> {
-        let quote = match order.named_quote() {
+        let quote = match quote_token(order, None) {
             None => None,
             Some(token) => {
                 let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
@@ -567,6 +579,7 @@ impl Gate {
         match job {
             Some(job) if job.settlement == Settlement::Void => Ok(None),
             Some(job) if job.agent == caller.agent && job.payment.is_none() => {
+                order.check_same(&job)?;
                 self.answer(order, None, &job, true).await.map(Some)
             }
             Some(_) => Err(ApiError::InvalidQuote),
@@ -821,7 +834,8 @@ pub fn named_quote(headers: &http::HeaderMap, key: &hmac::Key) -> Option<Quote> 
 
 /// The token of the quote that a call names, in the header or inside its payment.
 fn quote_token<'a>(order: &'a Order<'_>, payment: Option<&'a Payment>) -> Option<&'a str> {
-    order.named_quote().or(payment.and_then(|payment| payment.quote_id.as_deref()))
+    let asked = order.asked.as_ref().map(|asked| asked.token.as_str());
+    asked.or(order.named_quote()).or(payment.and_then(|payment| payment.quote_id.as_deref()))
 }
 
 /// The idempotency key of a call: from the header, the payment's extension, or the tool's own input.

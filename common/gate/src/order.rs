@@ -1,5 +1,7 @@
 //! A call, read and validated: what is bought, by which caller, and under which conditions (cap, quote, key).
 
+use std::borrow::Cow;
+
 use axum::body::Bytes;
 use base::digest::{canonical_json, sha256, sha256_parts};
 use base::ids::AgentId;
@@ -20,7 +22,7 @@ use tools::spec::{RECEIPT_FIELDS, ToolSpec};
 
 use super::asked::Asked;
 use super::checkout_binding::CheckoutBinding;
-use crate::jobs::job::Lane;
+use crate::jobs::job::{Job, Lane};
 
 /// Largest memo, decision context and value tag together, in bytes: they are stored in the receipt's item.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
@@ -231,6 +233,25 @@ impl<'a> Order<'a> {
     pub fn named_quote(&self) -> Option<&str> {
         let in_body = || self.input.get("quote_id").and_then(Value::as_str).filter(|_| self.tool.quote_path.is_some());
         self.quote_id.or_else(in_body)
+    }
+
+    /// What the owner's rules see: the input, and what the quote fixed beside it (the recipients of a reply, the sender).
+    pub fn seen_by_rules(&self) -> Cow<'_, Map<String, Value>> {
+        let Some(asked) = &self.asked else { return Cow::Borrowed(&self.input) };
+        let mut seen = asked.locked.clone();
+        seen.extend(self.input.clone());
+        Cow::Owned(seen)
+    }
+
+    /// Refuses the replay of a quote's purchase to a call with another input. A quote may be bound to a part of the input.
+    pub fn check_same(&self, job: &Job) -> Result<(), ApiError> {
+        let without_quote = |mut input: Map<String, Value>| {
+            input.remove("quote_id");
+            input
+        };
+        let bought: Map<String, Value> = serde_json::from_str(&job.input).unwrap_or_default();
+        let is_same = self.tool.quoted_fields.is_empty() || without_quote(bought) == without_quote(self.input.clone());
+        if is_same { Ok(()) } else { Err(ApiError::QuoteMismatch) }
     }
 
     /// Whether the terms come from a quote that the call names.

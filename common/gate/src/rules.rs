@@ -63,10 +63,11 @@ impl Gate {
             return Ok((judged, None));
         }
         let judged = Judged { by_policy: true, ..judged };
+        let seen = order.seen_by_rules();
         let call = GateCall {
             agent,
             tool: order.tool,
-            input: &order.input,
+            input: &seen,
             amount,
             body: &order.body,
             approval_id: order.approval_id,

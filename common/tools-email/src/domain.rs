@@ -12,7 +12,7 @@
 //!
 //! A new domain may send 20 mails on its first UTC day, 10 more each day up to 50, and 500 when it is warmed: a score of
 //! at least 75 after 50 deliveries. Below 50, it is degraded: it leaves the pool until its agent resumes it, and may send
-//! 20 a day.
+//! 20 a day. An address that the agent names may exceed that: on an operator's domain up to 500, on its own without limit.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ const OWN_NAME: &str = "agent";
 
 /// Names on an operator's domain that nobody can take: those that hosts and people write to (RFC 2142), and those that
 /// look like the operator.
-pub(crate) const RESERVED: [&str; 34] = [
+pub(crate) const RESERVED: [&str; 36] = [
     "abuse",
     "account",
     "accounts",
@@ -69,6 +69,7 @@ pub(crate) const RESERVED: [&str; 34] = [
     "administrator",
     "agora",
     "all",
+    "approvals",
     "billing",
     "bounce",
     "bounces",
@@ -95,6 +96,7 @@ pub(crate) const RESERVED: [&str; 34] = [
     "security",
     "service",
     "support",
+    "unsubscribe",
     "webmaster",
 ];
 
@@ -191,7 +193,7 @@ struct Reserved {
 }
 
 impl SendingDomain {
-    fn new(first: &Address, agent: AgentId, shared: bool, now: Timestamp) -> SendingDomain {
+    pub(crate) fn new(first: &Address, agent: AgentId, shared: bool, now: Timestamp) -> SendingDomain {
         SendingDomain {
             domain: first.domain().to_owned(),
             agent,
@@ -259,6 +261,17 @@ impl SendingDomain {
     /// Mails that may still be sent today.
     pub fn left(&self, now: Timestamp) -> u32 {
         self.limit(now).saturating_sub(self.sent_today(now))
+    }
+
+    /// Most mails of a day from addresses that the agent names. The reputation of an operator's domain is everybody's, so
+    /// that one has a limit.
+    fn most_named(&self) -> u32 {
+        if self.shared { WARMED_MOST } else { u32::MAX }
+    }
+
+    /// Mails that may still be sent today from an address that the agent names.
+    pub fn left_named(&self, now: Timestamp) -> u32 {
+        self.most_named().saturating_sub(self.sent_today(now))
     }
 
     /// The domain as its agent sees it.
@@ -359,6 +372,44 @@ pub async fn ensure_default(
     Ok(shown(domains))
 }
 
+/// What [`ensure_default`] would return, without a write: for callers that only name an agent.
+pub async fn with_defaults(
+    db: &Db,
+    config: &Config,
+    agent: AgentId,
+    now: Timestamp,
+) -> Result<Vec<SendingDomain>, StoreError> {
+    let mut domains = rows(db, agent).await?;
+    for domain in &config.email.domains {
+        if !domains.iter().any(|row| row.domain.eq_ignore_ascii_case(domain)) {
+            domains.extend(default_on(db, agent, domain, now).await?);
+        }
+    }
+    domains.retain(|row| !row.shared || is_operators(config, &row.domain));
+    Ok(shown(domains))
+}
+
+/// The row that [`add_shared`] would write.
+async fn default_on(
+    db: &Db,
+    agent: AgentId,
+    domain: &str,
+    now: Timestamp,
+) -> Result<Option<SendingDomain>, StoreError> {
+    for name in agent_names(agent) {
+        let address = Address::parse(&format!("{name}@{domain}")).map_err(StoreError::new)?;
+        if owner_of(db, &address).await?.is_none_or(|owner| owner == agent) {
+            return Ok(Some(SendingDomain::new(&address, agent, true, now)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the agent has as many domains of its own as it may have.
+pub fn is_full(domains: &[SendingDomain]) -> bool {
+    domains.iter().filter(|row| !row.shared).count() >= MAX_DOMAINS
+}
+
 /// Adds an operator's domain with the agent's own address; returns the row that an earlier call added.
 async fn add_shared(db: &Db, agent: AgentId, domain: &str, now: Timestamp) -> Result<SendingDomain, StoreError> {
     for name in agent_names(agent) {
@@ -449,7 +500,7 @@ pub fn choose(domains: &[SendingDomain], recipients: u32, now: Timestamp) -> Opt
 }
 
 /// Counts `recipients` of today by one conditional write: exact when several sends race for the last places. `may_exceed`:
-/// for an address that the caller named. False: no room, or no such domain.
+/// for an address that the caller named ([`SendingDomain::left_named`]). False: no room, or no such domain.
 /// Once per job: true without counting again if an earlier attempt of the job counted.
 pub async fn reserve(
     db: &Db,
@@ -481,11 +532,12 @@ async fn take_places(
 ) -> Result<bool, StoreError> {
     for _ in 0..TRIES {
         let Some(row) = load(db, agent, domain).await? else { return Ok(false) };
-        if !may_exceed && row.left(now) < recipients {
+        let most = if may_exceed { row.most_named() } else { row.limit(now) };
+        if most.saturating_sub(row.sent_today(now)) < recipients {
             return Ok(false);
         }
         // The highest count to which the recipients may be added.
-        let room = if may_exceed { u32::MAX } else { row.limit(now).saturating_sub(recipients) };
+        let room = most.saturating_sub(recipients);
         let update = |set: &str| Write::update(&db.tables.messages, domain_key(agent, domain), set);
         let count = match row.counted_day(now) {
             Some(date) => update("SET #last_used_at = :now ADD #sent_count :recipients")
@@ -605,7 +657,12 @@ pub fn ownership_record(secret: &[u8], agent: AgentId, domain: &str) -> (String,
     let domain = domain.to_ascii_lowercase();
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     let mac = digest::hmac(&key, &sha256_parts(&[b"mail domain", agent.bytes(), domain.as_bytes()]));
-    (format!("_agora.{domain}"), format!("agora-verify={}", const_hex::encode(&mac[..16])))
+    (record_name(&domain), format!("agora-verify={}", const_hex::encode(&mac[..16])))
+}
+
+/// The name of every agent's record for a domain.
+fn record_name(domain: &str) -> String {
+    format!("_agora.{domain}")
 }
 
 /// The agent that has verified the domain.
@@ -613,11 +670,39 @@ pub async fn own_domain(db: &Db, domain: &str) -> Result<Option<OwnDomain>, Stor
     db.get_latest(&db.tables.messages, own_key(domain)).await
 }
 
-/// Looks for the agent's TXT record. If it is there, writes [`OwnDomain`] and the agent's row with the address
-/// `agent@<domain>`. False: no such record, no answer from the name server, not a domain, or the domain belongs to another
-/// agent whose record is still there. Idempotent. The caller has checked that the domain is not an operator's.
+/// Whether the agent's TXT record is there, and the one of the domain's owner is not, if another agent owns it. Also false
+/// without an answer from the name server, or if it is no domain. Writes nothing: anybody may ask, in anybody's name.
 ///
 /// The process caches DNS answers for up to 15 minutes, also that there is no record.
+pub async fn shows_record(db: &Db, dns: &Dns, secret: &[u8], agent: AgentId, domain: &str) -> Result<bool, StoreError> {
+    let Ok(first) = Address::parse(&format!("{OWN_NAME}@{domain}")) else { return Ok(false) };
+    let texts = record_texts(dns, first.domain()).await;
+    if !has_record(&texts, secret, agent, first.domain()) {
+        return Ok(false);
+    }
+    let owner = own_domain(db, first.domain()).await?.map(|known| known.agent);
+    Ok(passes(&texts, secret, agent, owner, first.domain()))
+}
+
+/// The texts of a domain's ownership record; none if the name server does not answer.
+async fn record_texts(dns: &Dns, domain: &str) -> Vec<String> {
+    dns.texts(&record_name(domain), Instant::now() + DNS_PATIENCE).await.unwrap_or_default()
+}
+
+fn has_record(texts: &[String], secret: &[u8], agent: AgentId, domain: &str) -> bool {
+    let (_, value) = ownership_record(secret, agent, domain);
+    texts.iter().any(|text| text.trim() == value)
+}
+
+/// Whether these records give the domain of `owner` to the agent: its own is there, and another owner's is gone.
+fn passes(texts: &[String], secret: &[u8], agent: AgentId, owner: Option<AgentId>, domain: &str) -> bool {
+    let before = owner.filter(|owner| *owner != agent);
+    has_record(texts, secret, agent, domain) && !before.is_some_and(|before| has_record(texts, secret, before, domain))
+}
+
+/// Looks for the agent's TXT record. If it is there, writes [`OwnDomain`] and the agent's row with the address
+/// `agent@<domain>`. False as in [`shows_record`]. Idempotent. The caller has checked that the agent is the one who pays,
+/// and that the domain is not an operator's.
 pub async fn verify_own(
     db: &Db,
     dns: &Dns,
@@ -628,16 +713,10 @@ pub async fn verify_own(
 ) -> Result<bool, ApiError> {
     let Ok(first) = Address::parse(&format!("{OWN_NAME}@{domain}")) else { return Ok(false) };
     let domain = first.domain();
-    let (name, value) = ownership_record(secret, agent, domain);
-    let Ok(texts) = dns.texts(&name, Instant::now() + DNS_PATIENCE).await else { return Ok(false) };
-    let has = |value: &str| texts.iter().any(|text| text.trim() == value);
-    if !has(&value) {
-        return Ok(false);
-    }
+    let texts = record_texts(dns, domain).await;
     for _ in 0..TRIES {
         let owner = own_domain(db, domain).await?.map(|known| known.agent);
-        let before = owner.filter(|owner| *owner != agent);
-        if before.is_some_and(|before| has(&ownership_record(secret, before, domain).1)) {
+        if !passes(&texts, secret, agent, owner, domain) {
             return Ok(false);
         }
         let row = find(db, agent, domain).await?;
@@ -645,9 +724,8 @@ pub async fn verify_own(
         if owner == Some(agent) && is_row_good {
             return Ok(true);
         }
-        if row.is_none() && rows(db, agent).await?.iter().filter(|row| !row.shared).count() >= MAX_DOMAINS {
-            let message = format!("is on a new domain, and you have {MAX_DOMAINS} domains already");
-            return Err(ApiError::field("from_address", message));
+        if row.is_none() && is_full(&rows(db, agent).await?) {
+            return Err(too_many());
         }
         match db.transact(&verified(db, agent, &first, owner, now).await?).await {
             Ok(()) => return Ok(true),
@@ -657,6 +735,12 @@ pub async fn verify_own(
         }
     }
     Err(StoreError::new("a domain is verified by too many at the same time").into())
+}
+
+/// The refusal of one more domain.
+pub(crate) fn too_many() -> ApiError {
+    let message = format!("is on a new domain, and you have {MAX_DOMAINS} domains already");
+    ApiError::field("from_address", message)
 }
 
 /// The writes that make the domain of `first` the agent's, if `owner` still has it: the domain, a new row of the agent with
@@ -766,6 +850,22 @@ mod tests {
     }
 
     #[test]
+    fn a_named_address_may_exceed_the_limit_but_not_on_a_shared_domain_without_end() {
+        let sent = |sent_count: u32, shared: bool| SendingDomain {
+            sent_date: Some(stats::day(at(0))),
+            sent_count,
+            shared,
+            ..row("a")
+        };
+        for (sent_count, shared, left) in
+            [(0, true, 500), (20, true, 480), (499, true, 1), (600, true, 0), (600, false, u32::MAX - 600)]
+        {
+            assert_eq!(sent(sent_count, shared).left_named(at(0)), left, "{sent_count} {shared}");
+        }
+        assert_eq!(sent(500, true).left_named(at(1)), 500, "another day");
+    }
+
+    #[test]
     fn the_pool_takes_the_least_recently_used_domain_with_room() {
         let today = stats::day(at(0));
         let used = |name, hour: i64| SendingDomain {
@@ -823,6 +923,23 @@ mod tests {
             ownership_record(b"another", one, "example.com"),
         ] {
             assert_ne!(different.1, value);
+        }
+    }
+
+    #[test]
+    fn a_domain_passes_on_when_its_owners_record_is_gone() {
+        let [old, new] = [1, 2].map(|byte| AgentId::from_bytes([byte; 16]));
+        let value = |agent| format!(" {} ", ownership_record(b"secret", agent, "a.example").1);
+        for (records, owner, expected) in [
+            (vec![], None, false),
+            (vec![value(new)], None, true),
+            (vec![value(new)], Some(new), true),
+            (vec![value(old)], Some(old), false),
+            (vec![value(old), value(new)], Some(old), false),
+            (vec![value(new)], Some(old), true),
+            (vec!["v=spf1 -all".to_owned()], Some(new), false),
+        ] {
+            assert_eq!(passes(&records, b"secret", new, owner, "a.example"), expected, "{records:?} {owner:?}");
         }
     }
 

@@ -2,18 +2,21 @@
 //!
 //! The caller has checked the signature of the event. Events arrive more than once and in any order: a mail's state
 //! only moves forward ([`crate::recipient::note`]), and what an event adds up is counted by the event that moved it.
+//!
+//! SES repeats what bounce reports say, and anyone can write those. So an event suppresses at most the address that its
+//! mail was written to.
 
 use base::clock::Timestamp;
 use base::ids::RequestId;
-use ledger::notifications::{self, Notification, NotificationKind};
 use platform::http::log;
 use platform::store::StoreError;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tools::Toolbox;
 
 use crate::address::Address;
 use crate::domain;
 use crate::mailbox::Verdicts;
+use crate::notices;
 use crate::providers::{clean_reason, ses};
 use crate::receive::{self, Envelope};
 use crate::recipient::{self, Happened, Recipient};
@@ -24,6 +27,8 @@ use crate::suppression::{self, Why};
 pub const RECEIVED: &str = "mail/received/";
 /// Maximum number of recipients of one received mail (RFC 5321 §4.5.3.1.8).
 const MAX_RECIPIENTS: usize = 100;
+/// Largest mail that SES stored and we can read: the HTTP client takes answers of up to 8 MiB.
+const MAX_RECEIVED_BYTES: u64 = 8 * 1024 * 1024 - 64 * 1024;
 
 /// Applies an SES event (event publishing by SNS: Delivery, Bounce, Complaint, Open, Click; or `notificationType`
 /// Received with an S3 action). Other events are ignored. `event_id` identifies it if the mail has no id.
@@ -35,8 +40,11 @@ pub async fn apply_ses(toolbox: &Toolbox, message: &Value, event_id: &str) -> Re
     match read(message) {
         Some(Event::Of { request_id, index, what, address }) => {
             // First, because an address that must not get mail is more important than an exact count.
-            if let (Some(address), Some(why)) = (&address, suppresses(&what)) {
-                suppression::suppress(&toolbox.db, address, None, why, now).await?;
+            if let Some(why) = suppresses(&what)
+                && let Some(row) = recipient::load(&toolbox.db, request_id, index).await?
+                && names(address.as_deref(), &row.to)
+            {
+                suppression::suppress(&toolbox.db, row.to.as_str(), None, why, now).await?;
             }
             apply(toolbox, request_id, index, &what, now).await.map(drop)
         }
@@ -45,7 +53,7 @@ pub async fn apply_ses(toolbox: &Toolbox, message: &Value, event_id: &str) -> Re
     }
 }
 
-/// Applies what happened to a mail: its state, the counts of its sender, and a notification of a bounce. Returns the
+/// Applies what happened to a mail: its state, the counts of its sender, and what its agent is told of a bounce. Returns the
 /// mail's row if its state changed. The address is not suppressed.
 pub(crate) async fn apply(
     toolbox: &Toolbox,
@@ -68,20 +76,9 @@ pub(crate) async fn apply(
         domain::note_result(db, row.agent, &row.domain, good, bad).await?;
     }
     if let Happened::Bounced { permanent: true, .. } = what {
-        tell_bounced(toolbox, &row, now).await?;
+        notices::tell_bounced(db, &row, now).await?;
     }
     Ok(Some(row))
-}
-
-/// One notification for a mail that bounced. It has nothing that the other side wrote.
-pub(crate) async fn tell_bounced(toolbox: &Toolbox, row: &Recipient, now: Timestamp) -> Result<(), StoreError> {
-    let note = Notification {
-        kind: NotificationKind::EmailBounced,
-        title: format!("Mail to {} bounced", row.to.as_str()),
-        body: Some(format!("The address gets no more mail. See /v1/requests/{}.", row.request_id)),
-        payload: Some(json!({"request_id": row.request_id, "to": row.to.as_str(), "from_domain": row.domain})),
-    };
-    notifications::raise_now(&toolbox.db, row.agent, note, &format!("{}#{}", row.request_id, row.index), now).await
 }
 
 /// Why an address that this happened to gets no more mail.
@@ -93,9 +90,20 @@ pub(crate) fn suppresses(what: &Happened) -> Option<Why> {
     }
 }
 
+/// Whether a reported address, if there is one, is the one that the mail was written to. SES also reports `Name <address>`.
+fn names(reported: Option<&str>, to: &Address) -> bool {
+    reported.is_none_or(|text| bare_address(text).is_some_and(|address| address.folded() == to.folded()))
+}
+
 /// An event that concerns us.
 enum Event {
-    Of { request_id: RequestId, index: u32, what: Happened, address: Option<String> },
+    /// `address`: the recipient, as the event names it.
+    Of {
+        request_id: RequestId,
+        index: u32,
+        what: Happened,
+        address: Option<String>,
+    },
     Received(Received),
 }
 
@@ -129,7 +137,8 @@ fn read(message: &Value) -> Option<Event> {
             let words = [&recipient["status"], &recipient["diagnosticCode"], &bounce["bounceSubType"]];
             let reason = words.iter().filter_map(|word| word.as_str()).collect::<Vec<_>>().join(" ");
             let permanent = bounce["bounceType"] == "Permanent";
-            (Happened::Bounced { permanent, reason: clean_reason(&reason) }, recipient["emailAddress"].as_str())
+            let what = Happened::Bounced { permanent, signed: true, reason: clean_reason(&reason) };
+            (what, recipient["emailAddress"].as_str())
         }
         // The recipient took the mail back out of the spam folder.
         "Complaint" if message["complaint"]["complaintFeedbackType"] == "not-spam" => return None,
@@ -141,15 +150,13 @@ fn read(message: &Value) -> Option<Event> {
         // SES found a virus after it had accepted the mail.
         "Reject" => {
             let reason = message["reject"]["reason"].as_str().unwrap_or("rejected by the provider");
-            (Happened::Bounced { permanent: false, reason: clean_reason(reason) }, None)
+            (Happened::Bounced { permanent: false, signed: true, reason: clean_reason(reason) }, None)
         }
         "Open" => (Happened::Opened, None),
         "Click" => (Happened::Clicked, None),
         _ => return None,
     };
-    // `Name <address>` is possible in bounces; only what is an address is used.
-    let address = address.and_then(bare_address).map(|address| address.as_str().to_owned());
-    Some(Event::Of { request_id, index, what, address })
+    Some(Event::Of { request_id, index, what, address: address.map(str::to_owned) })
 }
 
 fn bare_address(text: &str) -> Option<Address> {
@@ -190,7 +197,8 @@ fn time(text: &str) -> Option<Timestamp> {
 
 /// Takes a received mail from the bucket into the mailboxes. The object expires with the mail.
 ///
-/// SES has accepted the mail, so an unknown address gets no bounce: its sender may be forged.
+/// SES has accepted the mail, so an unknown address gets no bounce: its sender may be forged. A mail of more than
+/// [`MAX_RECEIVED_BYTES`] is dropped: trying again would not help.
 async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timestamp) -> Result<(), StoreError> {
     let is_ours = toolbox.config.aws.bucket.as_deref() == Some(received.bucket.as_str());
     let is_key = |rest: &str| {
@@ -202,6 +210,11 @@ async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timest
         return Ok(());
     }
     if received.has_virus {
+        return Ok(());
+    }
+    let size = toolbox.blobs.size(&received.key).await?.unwrap_or_default();
+    if size > MAX_RECEIVED_BYTES {
+        log::failure("a received mail is too large to be read", &format_args!("{size} bytes"));
         return Ok(());
     }
     let Some(raw) = toolbox.blobs.get(&received.key).await? else {
@@ -223,6 +236,8 @@ async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timest
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn event(kind: &str, more: Value) -> Value {
@@ -239,7 +254,10 @@ mod tests {
                 let suppressed = suppresses(&what).is_some();
                 let name = match what {
                     Happened::Delivered => "delivered".to_owned(),
-                    Happened::Bounced { permanent, reason } => format!("bounced {permanent} {reason}"),
+                    Happened::Bounced { permanent, reason, signed } => {
+                        assert!(signed);
+                        format!("bounced {permanent} {reason}")
+                    }
                     Happened::Complained => "complained".to_owned(),
                     Happened::Opened => "opened".to_owned(),
                     Happened::Clicked => "clicked".to_owned(),
@@ -257,11 +275,11 @@ mod tests {
                 {"emailAddress": "Ann <a@b.test>", "status": "5.1.1", "diagnosticCode": "smtp; 550\r\n no\u{202e} user"}]}})
         };
         let complaint = json!({"complaint": {"complainedRecipients": [{"emailAddress": "a@b.test"}]}});
-        let address = Some("a@b.test".to_owned());
+        let (address, named) = (Some("a@b.test".to_owned()), Some("Ann <a@b.test>".to_owned()));
         for (kind, more, expected) in [
             ("Delivery", json!({}), Some(("delivered", None, false))),
-            ("Bounce", bounce("Permanent"), Some(("bounced true 5.1.1 smtp; 550 no user", address.clone(), true))),
-            ("Bounce", bounce("Transient"), Some(("bounced false 5.1.1 smtp; 550 no user", address.clone(), false))),
+            ("Bounce", bounce("Permanent"), Some(("bounced true 5.1.1 smtp; 550 no user", named.clone(), true))),
+            ("Bounce", bounce("Transient"), Some(("bounced false 5.1.1 smtp; 550 no user", named, false))),
             ("Complaint", complaint, Some(("complained", address, true))),
             ("Complaint", json!({"complaint": {"complaintFeedbackType": "not-spam"}}), None),
             ("Reject", json!({"reject": {"reason": "Bad content"}}), Some(("bounced false Bad content", None, false))),
@@ -274,6 +292,22 @@ mod tests {
             assert_eq!(told(&event(kind, more)), expected, "{kind}");
         }
         assert!(read(&json!({"eventType": "Delivery", "mail": {"tags": {}}})).is_none(), "not our mail");
+    }
+
+    #[test]
+    fn a_report_about_another_address_is_not_about_the_recipient() {
+        let to = Address::parse("Ann@b.test").unwrap();
+        for (reported, expected) in [
+            (None, true),
+            (Some("ann@B.test"), true),
+            (Some("\"Ann, of b\" <ann@b.test>"), true),
+            (Some("eve@b.test"), false),
+            (Some("ann@b.test <eve@b.test>"), false),
+            (Some("nobody in particular"), false),
+            (Some(""), false),
+        ] {
+            assert_eq!(names(reported, &to), expected, "{reported:?}");
+        }
     }
 
     #[test]

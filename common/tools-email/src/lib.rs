@@ -10,7 +10,7 @@
 //!   domain that it has proven to control ([`domain`]).
 //! - A mail to an address of this deployment never leaves it. Other addresses need a provider ([`providers`]).
 //! - Nobody gets mail who has complained, unsubscribed, or whose address has bounced ([`suppression`]).
-//! - A mail that arrives never causes another mail. It raises a notification, at most one.
+//! - A mail that arrives never causes another mail. Its agent is told of it once (`notices`).
 //! - What others wrote (addresses, names, subjects, bounce reasons) is untrusted: it is cleaned and never logged.
 //!
 //! Start with [`send`] (the tool) and [`quote`] (its price and the choice of the sender), then [`receive`]. Beside them
@@ -22,6 +22,7 @@ pub mod dkim;
 pub mod domain;
 pub mod events;
 pub mod mailbox;
+mod notices;
 pub mod parse;
 pub mod providers;
 pub mod quote;

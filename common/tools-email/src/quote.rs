@@ -3,7 +3,11 @@
 //! Without `from_address` the pool chooses: the least recently used domain of the agent with enough room today. With
 //! one, the address must be the agent's, or free on an operator's domain (the paid send then takes it), or on a domain
 //! that the agent proves to control by a DNS record.
+//!
+//! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. What it finds, the paid send writes.
+//! Only a caller that proved to be the agent gets its default addresses here, or may answer its mails.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use base::clock::Timestamp;
@@ -21,7 +25,8 @@ use uuid::Uuid;
 use crate::address::Address;
 use crate::dkim::Signer;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
-use crate::{mailbox, providers, receive, send};
+use crate::mailbox::{self, Sent};
+use crate::{providers, receive, send};
 
 /// For each recipient: 0.005 USDC.
 pub const FEE: Usdc = Usdc::from_micro(5_000);
@@ -30,7 +35,7 @@ pub static QUOTER: Quoter = Quoter { spec: &send::SPEC, quote: |toolbox, request
 
 /// The members of [`AskedPrice::locked`].
 pub(crate) const FROM: &str = "from_address";
-/// The caller named the address. It may then exceed the domain's limit of the day.
+/// The caller named the address. It may then exceed the domain's limit of the day ([`SendingDomain::left_named`]).
 pub(crate) const PINNED: &str = "pinned";
 /// The send takes a free address.
 pub(crate) const IS_NEW: &str = "is_new";
@@ -87,8 +92,12 @@ pub(crate) struct Content {
 pub(crate) enum NoContent {
     /// The agent has no mail with the id in `reply_to_email_id`.
     NotFound,
+    /// The agent sent that mail, and the caller did not prove to be the agent.
+    Unproven,
     /// That mail names no sender.
     NotAnswerable,
+    /// The agent sent that mail to more recipients than are stored.
+    TooMany,
     Store(StoreError),
 }
 
@@ -106,20 +115,23 @@ impl From<NoContent> for ApiError {
                 code: "email_not_found",
                 message: "you have no mail with the id in reply_to_email_id".to_owned(),
             },
+            NoContent::Unproven => ApiError::ProofRequired,
             NoContent::NotAnswerable => {
                 ApiError::field("reply_to_email_id", "is a mail without a sender; give to_address and subject")
             }
+            NoContent::TooMany => ApiError::field("reply_to_email_id", "was sent to more than ten; give to_address"),
             NoContent::Store(error) => ApiError::Unavailable(error),
         }
     }
 }
 
 /// What to send to whom. The input has passed [`send::SPEC`]'s check. Recipients and subject of the input win over
-/// those of the mail that is answered.
+/// those of the mail that is answered. Only a proven agent may answer a mail of its own: how many got it is in the price.
 pub(crate) async fn content(
     toolbox: &Toolbox,
     agent: AgentId,
     input: &Map<String, Value>,
+    proven: bool,
 ) -> Result<Content, NoContent> {
     let text = |name: &str| input.get(name).and_then(Value::as_str);
     let to = send::recipients(input);
@@ -141,6 +153,12 @@ pub(crate) async fn content(
         None => {
             let sent = mailbox::sent(db, agent, reply_to).await?.filter(|sent| !sent.is_expired(now));
             let sent = sent.ok_or(NoContent::NotFound)?;
+            if !proven {
+                return Err(NoContent::Unproven);
+            }
+            if to.is_empty() && names_too_few(&sent) {
+                return Err(NoContent::TooMany);
+            }
             Content {
                 in_reply_to: Some(send::message_id(sent.id, 0, sent.from.domain())),
                 to: sent.to,
@@ -164,6 +182,11 @@ pub(crate) async fn content(
     Ok(Content { to, subject, in_reply_to: answered.in_reply_to, references, thread: answered.thread })
 }
 
+/// Only the first recipients of a mail are stored with it.
+fn names_too_few(sent: &Sent) -> bool {
+    usize::try_from(sent.recipients).is_ok_and(|recipients| recipients > sent.to.len())
+}
+
 /// Safe in a header.
 fn is_message_id(id: &str) -> bool {
     id.len() <= 500 && !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
@@ -182,33 +205,42 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let agent = request
         .agent
         .ok_or_else(|| ApiError::field("X-Agent-ID", "is required: a mail is sent from an address of an agent"))?;
-    let now = toolbox.clock.now();
-    let content = content(&toolbox, agent, &request.input).await?;
+    let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
+    let content = content(&toolbox, agent, &request.input, request.proven).await?;
     check_reachable(&toolbox, &content.to).await?;
     let recipients = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let named = request.input.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
-    // Also gives the agent its first addresses.
-    let domains = domain::ensure_default(&toolbox.db, &toolbox.config, agent, now).await?;
+    let domains = match request.proven {
+        true => domain::ensure_default(db, config, agent, now).await?,
+        false => domain::with_defaults(db, config, agent, now).await?,
+    };
     let sender = match named {
-        Some(named) => pinned(&toolbox, agent, named, recipients, now).await?,
+        Some(named) => pinned(&toolbox, agent, &domains, named, recipients, now).await?,
         None => pooled(&domains, recipients, now)?,
     };
-    Ok(asked(&sender, recipients))
+    let mut asked = asked(&sender, recipients);
+    // The owner's rules see the recipients of a reply, too.
+    if !request.input.contains_key("to_address") {
+        asked.locked.insert("to_address".to_owned(), json!(content.to));
+    }
+    Ok(asked)
 }
 
-/// Refuses addresses outside this deployment if no provider can reach them.
+/// Refuses addresses outside this deployment if no provider can reach them. Stops at the first one.
 async fn check_reachable(toolbox: &Toolbox, to: &[Address]) -> Result<(), ApiError> {
     if providers::chosen(&toolbox.config).is_some() {
         return Ok(());
     }
-    // One recipient of each domain.
-    let mut domains: Vec<&str> = Vec::new();
+    // What stands behind a `+` is not looked up again, so there are as many reads as owned addresses at most.
+    let mut known: HashSet<String> = HashSet::new();
     for address in to {
-        if domains.contains(&address.domain()) {
+        let plain = receive::plain(address).unwrap_or_else(|| address.clone());
+        if known.contains(&plain.folded()) {
             continue;
         }
-        domains.push(address.domain());
-        if !receive::is_local(&toolbox.db, &toolbox.config, address).await? {
+        if receive::is_local(&toolbox.db, &toolbox.config, &plain).await? {
+            known.insert(plain.folded());
+        } else if plain == *address || !receive::is_local(&toolbox.db, &toolbox.config, address).await? {
             let what = "provider for addresses outside this deployment (EMAIL_PROVIDERS)".to_owned();
             return Err(ApiError::NotConfigured { what });
         }
@@ -243,6 +275,8 @@ enum DomainOf {
     Operator,
     /// Proven by the caller.
     Caller,
+    /// The DNS shows the caller's record, and no other owner's. The paid send makes the domain the caller's.
+    Shown,
     /// Proven by another agent.
     Other,
     Unproven,
@@ -273,6 +307,8 @@ fn decide(domain: DomainOf, address: AddressOf, is_claimable: bool) -> Decision 
     match (domain, address) {
         (DomainOf::Other, _) => Decision::NotOwned,
         (DomainOf::Unproven, _) => Decision::Unproven,
+        // Whoever had an address on it loses it with the domain.
+        (DomainOf::Shown, _) => Decision::Use { is_new: true },
         (_, AddressOf::Caller) => Decision::Use { is_new: false },
         (_, AddressOf::Other) => Decision::Taken,
         (DomainOf::Operator, AddressOf::Nobody) if !is_claimable => Decision::Taken,
@@ -280,16 +316,26 @@ fn decide(domain: DomainOf, address: AddressOf, is_claimable: bool) -> Decision 
     }
 }
 
+/// `domains`: those of the agent.
 async fn pinned(
     toolbox: &Toolbox,
     agent: AgentId,
+    domains: &[SendingDomain],
     from: Address,
     recipients: u32,
     now: Timestamp,
 ) -> Result<Sender, ApiError> {
-    let db = &toolbox.db;
-    let of_domain = whose_domain(toolbox, agent, &from, now).await?;
-    let of_address = match domain::owner_of(db, &from).await? {
+    let of_domain = whose_domain(toolbox, agent, &from).await?;
+    // The row that the paid send will write.
+    let fresh = SendingDomain::new(&from, agent, false, now);
+    let row = match of_domain {
+        DomainOf::Shown => Some(&fresh),
+        _ => domains.iter().find(|row| row.domain == from.domain()),
+    };
+    // A default address may not be written yet.
+    let is_default = row.is_some_and(|row| row.default_from.folded() == from.folded());
+    let of_address = match domain::owner_of(&toolbox.db, &from).await? {
+        None if is_default => AddressOf::Caller,
         None => AddressOf::Nobody,
         Some(owner) if owner == agent => AddressOf::Caller,
         Some(_) => AddressOf::Other,
@@ -301,12 +347,16 @@ async fn pinned(
             let records = Some(dns_records(toolbox, agent, from.domain()));
             Ok(Sender { from, pinned: true, is_new: true, warning: None, records })
         }
+        Decision::Use { .. } if of_domain == DomainOf::Shown && domain::is_full(domains) => Err(domain::too_many()),
         Decision::Use { is_new } => {
-            let row = domain::load(db, agent, from.domain()).await?;
-            if row.as_ref().is_some_and(|row| matches!(row.provisioning, Provisioning::Blocked)) {
+            if row.is_some_and(|row| matches!(row.provisioning, Provisioning::Blocked)) {
                 return Err(refused("no_sending_domain", format!("{} is blocked for sending", from.domain())));
             }
-            let warning = row.as_ref().and_then(|row| warning(row, recipients, now));
+            if row.is_some_and(|row| row.left_named(now) < recipients) {
+                let message = format!("{} has no room for {recipients} recipients today", from.domain());
+                return Err(refused("no_sending_domain", message));
+            }
+            let warning = row.and_then(|row| warning(row, recipients, now));
             Ok(Sender { from, pinned: true, is_new, warning, records: None })
         }
     }
@@ -316,7 +366,8 @@ pub(crate) fn taken(address: &Address) -> ApiError {
     refused("address_taken", format!("{} is reserved, or another agent has it", address.as_str()))
 }
 
-async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address, now: Timestamp) -> Result<DomainOf, ApiError> {
+/// Only looks. The record of a domain that is not the caller's is looked up each time: the domain may pass on.
+async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address) -> Result<DomainOf, ApiError> {
     if domain::is_operators(&toolbox.config, from.domain()) {
         return Ok(DomainOf::Operator);
     }
@@ -324,10 +375,8 @@ async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address, now: Ti
     if owner == Some(agent) {
         return Ok(DomainOf::Caller);
     }
-    // A domain may have passed on: its record decides.
-    let secret = &toolbox.mail_secret;
-    if domain::verify_own(&toolbox.db, &toolbox.dns, secret, agent, from.domain(), now).await? {
-        return Ok(DomainOf::Caller);
+    if domain::shows_record(&toolbox.db, &toolbox.dns, &toolbox.mail_secret, agent, from.domain()).await? {
+        return Ok(DomainOf::Shown);
     }
     Ok(if owner.is_some() { DomainOf::Other } else { DomainOf::Unproven })
 }
@@ -421,6 +470,8 @@ mod tests {
             (D::Caller, A::Nobody, false, new),
             (D::Caller, A::Caller, true, mine),
             (D::Caller, A::Other, true, Decision::Taken),
+            (D::Shown, A::Nobody, false, new),
+            (D::Shown, A::Other, false, new),
             (D::Other, A::Nobody, true, Decision::NotOwned),
             (D::Other, A::Caller, true, Decision::NotOwned),
             (D::Unproven, A::Caller, true, Decision::Unproven),

@@ -5,13 +5,11 @@
 //! arrives.
 //!
 //! Bounce reports end the send they report on, if they come to the envelope sender of that mail or name a mail that the
-//! receiving agent sent, and name the recipient's address too. They suppress the address for this agent only, because a
-//! report is not signed.
+//! receiving agent sent, and name the recipient's address too. They suppress the address for this agent only, and say
+//! nothing of a mail that is still being handed over, because a report is not signed.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
-use base::untrusted_text;
-use ledger::notifications::{self, Notification, NotificationKind};
 use platform::config::Config;
 use platform::http::log;
 use platform::store::{Db, StoreError, daily};
@@ -27,14 +25,12 @@ use crate::providers::{clean_reason, smtp};
 use crate::recipient::{self, Happened, Recipient};
 use crate::send::mail_of_message_id;
 use crate::stats::{self, Count};
-use crate::{domain, events, suppression};
+use crate::{domain, events, notices, suppression};
 
 /// Most mails that one agent receives in a UTC day.
 pub const MAX_A_DAY: u32 = 500;
 /// A mail that more hosts than this have passed on is in a loop.
 const MAX_HOPS: usize = 30;
-/// Longest subject and sender of a notification, in characters.
-const MAX_SHOWN: usize = 200;
 
 /// How a mail arrived.
 pub struct Envelope<'a> {
@@ -60,7 +56,7 @@ pub enum Delivered {
 }
 
 /// Stores the mail for each recipient address that is ours. Applies bounce reports to the send they report on, counts
-/// replies, raises `email_received`. Never answers a mail itself; the caller makes the bounce for `UnknownUser` (SMTP
+/// replies, tells the agent (`notices`). Never answers a mail itself; the caller makes the bounce for `UnknownUser` (SMTP
 /// 550, or `compose::bounce` for a local sender).
 ///
 /// # Errors
@@ -98,9 +94,19 @@ pub async fn receive(
     Ok(done)
 }
 
-/// Whether mail to this address stays in the deployment: its domain is an operator's, or a verified domain of an agent.
+/// Whether mail to this address stays in the deployment: its domain is an operator's, or it is an agent's address on its
+/// verified domain. Other addresses on that domain may have their mailboxes elsewhere.
 pub async fn is_local(db: &Db, config: &Config, address: &Address) -> Result<bool, StoreError> {
-    Ok(domain::is_operators(config, address.domain()) || domain::own_domain(db, address.domain()).await?.is_some())
+    if domain::is_operators(config, address.domain()) {
+        return Ok(true);
+    }
+    Ok(domain::own_domain(db, address.domain()).await?.is_some() && owner(db, address).await?.is_some())
+}
+
+/// The address without what stands behind a `+` in the name; `None` if there is no `+`.
+pub(crate) fn plain(address: &Address) -> Option<Address> {
+    let (name, _) = address.local().split_once('+')?;
+    Address::parse(&format!("{name}@{}", address.domain())).ok()
 }
 
 /// Whether a mail to this address is taken: it is an agent's, or the envelope sender of a mail that was sent.
@@ -113,9 +119,8 @@ async fn owner(db: &Db, to: &Address) -> Result<Option<AgentId>, StoreError> {
     if let Some(agent) = domain::owner_of(db, to).await? {
         return Ok(Some(agent));
     }
-    let base = to.local().split_once('+').map(|(name, _)| format!("{name}@{}", to.domain()));
-    match base.and_then(|base| Address::parse(&base).ok()) {
-        Some(base) => domain::owner_of(db, &base).await,
+    match plain(to) {
+        Some(plain) => domain::owner_of(db, &plain).await,
         None => Ok(None),
     }
 }
@@ -134,12 +139,14 @@ async fn store(
     to: &Address,
 ) -> Result<Delivered, StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    if !daily::take(db, format!("MAILS#inbox:{agent}"), MAX_A_DAY, now).await? {
+    let folded = to.folded();
+    let id = mailbox::mail_id(envelope.received_at, &[agent.bytes(), envelope.event_id.as_bytes(), folded.as_bytes()]);
+    // A mail that arrives again was counted the first time.
+    let is_known = mailbox::inbound(db, agent, id).await?.is_some();
+    if !is_known && !daily::take(db, format!("MAILS#inbox:{agent}"), MAX_A_DAY, now).await? {
         return Ok(Delivered::Full);
     }
     let answered = answered(db, agent, parsed).await?;
-    let folded = to.folded();
-    let id = mailbox::mail_id(envelope.received_at, &[agent.bytes(), envelope.event_id.as_bytes(), folded.as_bytes()]);
     let mail = Inbound {
         id,
         agent,
@@ -158,16 +165,16 @@ async fn store(
         expires: envelope.received_at.plus(mailbox::KEPT).secs(),
     };
     let body = Body { text: parsed.text.clone(), html: parsed.html.clone() };
-    let is_new = mailbox::put_inbound(db, &*toolbox.blobs, &mail, &body, parsed.attachments.clone()).await?;
+    let is_new =
+        !is_known && mailbox::put_inbound(db, &*toolbox.blobs, &mail, &body, parsed.attachments.clone()).await?;
     if let Some((sent, index)) = reported(db, agent, parsed).await? {
         apply_report(toolbox, parsed.report.as_ref(), sent.request_id, index).await?;
     }
     if let (true, Some(sent), true) = (is_new, &answered, is_from_somebody(envelope, parsed)) {
         stats::count(db, agent, sent.from.domain(), Count::Replied, 1, now).await?;
     }
-    // Raised for a repeated mail too: the process may have died between the two writes. The same id is written.
-    let write = notifications::raise_for(db, agent, note(&mail), &id.to_string(), envelope.received_at, now)?;
-    db.write(write).await?;
+    // For a repeated mail too: the process may have died after it stored the mail.
+    notices::tell_received(db, &mail, now).await?;
     Ok(Delivered::Stored)
 }
 
@@ -244,23 +251,8 @@ fn meaning(report: &Report) -> Option<Happened> {
     let status = report.status.as_deref().unwrap_or_default();
     // A failure without a status is one for good: the host has given up.
     let permanent = !status.starts_with('4');
-    Some(Happened::Bounced { permanent, reason: clean_reason(&format!("{status} reported by a mail host")) })
-}
-
-/// `email_received`: the address of the sender and the subject, both cut and cleaned. They are untrusted.
-fn note(mail: &Inbound) -> Notification {
-    let from = line(&mail.from);
-    Notification {
-        kind: NotificationKind::EmailReceived,
-        title: if from.is_empty() { "Mail received".to_owned() } else { format!("Mail from {from}") },
-        body: Some(line(&mail.subject)).filter(|subject| !subject.is_empty()),
-        payload: Some(json!({"email_id": mail.id, "thread_id": mail.thread_id, "to": mail.to.as_str()})),
-    }
-}
-
-fn line(text: &str) -> String {
-    let text = untrusted_text::visible(text).replace(['\n', '\t'], " ");
-    text.trim().chars().take(MAX_SHOWN).collect()
+    let reason = clean_reason(&format!("{status} reported by a mail host"));
+    Some(Happened::Bounced { permanent, signed: false, reason })
 }
 
 /// Number of `Received` headers.
@@ -290,7 +282,7 @@ mod tests {
             ("delivered", Some("2.0.0"), None),
         ] {
             let found = meaning(&report(action, status)).map(|what| match what {
-                Happened::Bounced { permanent, .. } => permanent,
+                Happened::Bounced { permanent, signed: false, .. } => permanent,
                 other => panic!("{other:?}"),
             });
             assert_eq!(found, permanent, "{action} {status:?}");
@@ -298,15 +290,16 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_a_plus_does_not_matter() {
+        let plain = |text: &str| plain(&Address::parse(text).unwrap()).map(|address| address.as_str().to_owned());
+        assert_eq!(plain("ada+a+b@B.test").as_deref(), Some("ada@b.test"));
+        assert_eq!((plain("ada@b.test"), plain("+a@b.test")), (None, None));
+    }
+
+    #[test]
     fn hops_are_counted_in_the_header_only() {
         let mail = b"Received: by a\r\n\tfrom b\r\nRECEIVED: by b\r\nX-Received: c\r\n\r\nReceived: body\r\n";
         assert_eq!(hops(mail), 2);
         assert_eq!(hops(&b"Received: x\n".repeat(40)), 40);
-    }
-
-    #[test]
-    fn a_notification_shows_one_cleaned_line() {
-        assert_eq!(line(" a\u{202e}b\r\nc\u{200b} "), "ab c");
-        assert_eq!(line(&"x".repeat(500)).len(), MAX_SHOWN);
     }
 }

@@ -10,10 +10,10 @@
 //!
 //! Only one process begins a recipient, because `begin` is conditional on `pending`. Events of providers arrive twice, late,
 //! out of order, and even before the submission has ended; they only move forward, and a repeat changes nothing. So what is
-//! counted after a change is counted once.
+//! counted after a change is counted once. A bounce report by mail, which anyone can write, ends no submission.
 
 use base::clock::Timestamp;
-use base::ids::{AgentId, RequestId};
+use base::ids::{AgentId, RequestId, random_uuid};
 use platform::store::db::{self, Query};
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
@@ -81,8 +81,8 @@ impl State {
         }
     }
 
-    /// Whether it is still to be handed over.
-    fn is_open(self) -> bool {
+    /// Whether it is still to be handed over, or is being handed over.
+    pub(crate) fn is_open(self) -> bool {
         matches!(self, State::Pending | State::Submitting)
     }
 
@@ -107,6 +107,9 @@ pub struct Recipient {
     pub message_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
+    /// Names the [`begin`] that moved it to `submitting`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Uuid>,
     /// Why it was refused, suppressed, bounced, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -122,13 +125,21 @@ pub struct Recipient {
     pub expires: i64,
 }
 
-/// What a provider reports of a mail that it has.
+impl Recipient {
+    fn is_begun_by(&self, run: Uuid) -> bool {
+        self.state == State::Submitting && self.run == Some(run)
+    }
+}
+
+/// What a provider, or a mail, reports of a mail that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happened {
     Delivered,
     Bounced {
         /// False: a temporary failure that the provider stopped retrying, or an automatic answer.
         permanent: bool,
+        /// The provider says so. False: a report by mail.
+        signed: bool,
         reason: String,
     },
     Complained,
@@ -141,12 +152,17 @@ impl Happened {
     /// ended, or ended without an answer.
     fn changes(&self) -> &'static [State] {
         match self {
-            Happened::Delivered | Happened::Bounced { permanent: false, .. } => {
+            Happened::Delivered | Happened::Bounced { permanent: false, signed: true, .. } => {
                 &[State::Submitting, State::Ambiguous, State::Accepted]
             }
             // The receiving host may find out after it took the mail.
-            Happened::Bounced { permanent: true, .. } => {
+            Happened::Bounced { permanent: true, signed: true, .. } => {
                 &[State::Submitting, State::Ambiguous, State::Accepted, State::Delivered]
+            }
+            // The sender may have written it itself: it must not end a submission, or the mail would cost nothing.
+            Happened::Bounced { permanent: false, signed: false, .. } => &[State::Ambiguous, State::Accepted],
+            Happened::Bounced { permanent: true, signed: false, .. } => {
+                &[State::Ambiguous, State::Accepted, State::Delivered]
             }
             Happened::Complained => {
                 &[State::Submitting, State::Ambiguous, State::Accepted, State::Delivered, State::Bounced]
@@ -216,19 +232,36 @@ pub async fn all(db: &Db, request_id: RequestId) -> Result<Vec<Recipient>, Store
     db.query(query.latest()).await
 }
 
+/// One row, consistent. `None` if there is no such recipient.
+pub async fn load(db: &Db, request_id: RequestId, index: u32) -> Result<Option<Recipient>, StoreError> {
+    db.get_latest(&db.tables.messages, key(request_id, index)).await
+}
+
 /// Pending to Submitting, before the mail is handed over. False: another process did, or it has ended.
 pub async fn begin(db: &Db, of: &Recipient, now: Timestamp) -> Result<bool, StoreError> {
-    let set = "SET #state = :submitting, #changed = :now REMOVE #reason";
+    let run = random_uuid();
+    let set = "SET #state = :submitting, #run = :run, #changed = :now REMOVE #reason";
     let write = Write::update(&db.tables.messages, key(of.request_id, of.index), set)
         .only_if("#state = :pending")
         .bind("submitting", State::Submitting)?
         .bind("pending", State::Pending)?
+        .bind("run", run)?
         .bind("now", now)?;
-    db.write_if(write).await
+    match db.write(write).await {
+        Ok(_) => Ok(true),
+        Err(refused @ WriteError::Refused(_)) => {
+            // The SDK repeats a write after a lost answer: our own write is then the one in the way.
+            let old = refused.refused(0).and_then(|refused| refused.old.clone());
+            let row: Option<Recipient> = old.map(db::parse).transpose()?;
+            Ok(row.is_some_and(|row| row.is_begun_by(run)))
+        }
+        Err(WriteError::Failed(error)) => Err(error),
+    }
 }
 
-/// Ends a submission. Only from Submitting: false if it has ended, or if an event of the provider was faster (then the
-/// row has the event's state). With `Pending`, which is for mails that were certainly not accepted, it may begin again.
+/// Ends a submission. Only from Submitting, and Accepted also from Ambiguous, which is less: false if it has ended, or if
+/// an event of the provider was faster (then the row has the event's state). With `Pending`, which is for mails that were
+/// certainly not accepted, it may begin again.
 pub async fn ended(
     db: &Db,
     of: &Recipient,
@@ -247,11 +280,16 @@ pub async fn ended(
     if reason.is_some() {
         set.push_str(", #reason = :reason");
     }
+    let is_accepted = state == State::Accepted;
+    let condition = if is_accepted { "#state IN (:submitting, :ambiguous)" } else { "#state = :submitting" };
     let mut write = Write::update(&db.tables.messages, key(of.request_id, of.index), &set)
-        .only_if("#state = :submitting")
+        .only_if(condition)
         .bind("state", state)?
         .bind("submitting", State::Submitting)?
         .bind("now", now)?;
+    if is_accepted {
+        write = write.bind("ambiguous", State::Ambiguous)?;
+    }
     if let Some(id) = provider_message_id {
         write = write.bind("provider", id)?;
     }
@@ -259,6 +297,16 @@ pub async fn ended(
         write = write.bind("reason", clipped(reason))?;
     }
     db.write_if(write).await
+}
+
+/// Stores the provider's id of a mail that it has accepted, whatever the state: an event was faster than [`ended`]. An id
+/// that is there stays.
+pub async fn identify(db: &Db, of: &Recipient, provider_message_id: &str) -> Result<(), StoreError> {
+    let set = "SET #provider_message_id = if_not_exists(#provider_message_id, :provider)";
+    let write = Write::update(&db.tables.messages, key(of.request_id, of.index), set)
+        .only_if("attribute_exists(#pk)")
+        .bind("provider", provider_message_id)?;
+    db.write_if(write).await.map(drop)
 }
 
 /// Applies a provider's event; moves only forward. Returns the row if it changed: count what happened only then. An event of
@@ -357,6 +405,7 @@ mod tests {
             state,
             message_id: format!("{}.{index}@a.example", Uuid::nil()),
             provider_message_id: None,
+            run: None,
             reason: None,
             opens: u32::from(state == State::Delivered),
             clicks: 0,
@@ -393,11 +442,14 @@ mod tests {
     #[test]
     fn events_move_forward_whatever_their_order() {
         use State::{Accepted, Ambiguous, Bounced, Complained, Delivered, Pending, Refused, Submitting, Suppressed};
-        let bounce = |permanent| Happened::Bounced { permanent, reason: "5.1.1".to_owned() };
+        let said = |permanent, signed| Happened::Bounced { permanent, signed, reason: "5.1.1".to_owned() };
+        let bounce = |permanent| said(permanent, true);
         let rows = [
             (Happened::Delivered, [Delivered, Delivered, Delivered, Delivered, Bounced, Complained]),
             (bounce(false), [Bounced, Bounced, Bounced, Delivered, Bounced, Complained]),
             (bounce(true), [Bounced, Bounced, Bounced, Bounced, Bounced, Complained]),
+            (said(false, false), [Submitting, Bounced, Bounced, Delivered, Bounced, Complained]),
+            (said(true, false), [Submitting, Bounced, Bounced, Bounced, Bounced, Complained]),
             (Happened::Complained, [Complained; 6]),
             (Happened::Opened, [Submitting, Ambiguous, Accepted, Delivered, Bounced, Complained]),
         ];
@@ -415,6 +467,21 @@ mod tests {
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let end = order.into_iter().fold(Submitting, |state, place| after(state, &events[place]));
             assert_eq!(end, Complained, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_begin_knows_its_own_write() {
+        let (own, other) = (random_uuid(), random_uuid());
+        let row = |state, run| Recipient { run, ..recipient(0, state) };
+        assert!(row(State::Submitting, Some(own)).is_begun_by(own));
+        for (state, run) in [
+            (State::Submitting, Some(other)),
+            (State::Submitting, None),
+            (State::Pending, Some(own)),
+            (State::Ambiguous, Some(own)),
+        ] {
+            assert!(!row(state, run).is_begun_by(own), "{state:?} {run:?}");
         }
     }
 

@@ -9,9 +9,14 @@
 //!   the mail again, as the same mail. A mail handed to a provider may be out: it becomes `ambiguous`, is never sent
 //!   again and not charged, and the result says so.
 //!
+//! A job whose mails may be out must not fail, because then everything would be paid back. So a run that cannot go on
+//! (the database failed, the time is up, a panic) is followed by another one, and after an hour and a half the job ends
+//! by its rows. Without rows nothing was sent, and the engine fails the job when its time is over.
+//!
 //! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -20,7 +25,7 @@ use base::ids::AgentId;
 use base::input::{Field, FieldError, Format, Kind};
 use base::money::Usdc;
 use base::untrusted_text;
-use platform::http::log;
+use platform::http::{ApiError, log};
 use platform::net::{FetchPolicy, check_url, essence};
 use platform::store::StoreError;
 use serde_json::{Map, Value, json};
@@ -47,11 +52,17 @@ pub(crate) const MAX_SUBJECT: usize = 500;
 const MAX_ATTACHMENTS: usize = 10;
 /// Attachments of a mail together, in bytes.
 const MAX_BYTES: usize = 26_214_400;
+/// Content in the call itself, in base64 characters: a call is stored with its job (`gate::order`).
+const MAX_INLINE: usize = 320_000;
 /// Mails handed over at once, and their raw bytes together: a mail with large attachments needs four times its size.
 const AT_ONCE: usize = 8;
 const BYTES_AT_ONCE: usize = 48 * 1024 * 1024;
 
 const DEADLINE: Duration = Duration::from_secs(100);
+/// A run is stopped then, so that the engine does not: it would fail the job.
+const STOP: Duration = Duration::from_secs(95);
+/// Longest look at the rows after a run that was stopped, and longest time to close them. Both end before [`DEADLINE`].
+const LAST_LOOK: Duration = Duration::from_secs(2);
 /// No mail is begun later than this in a run.
 const SENDING: Duration = Duration::from_secs(70);
 /// Longest hand-over of one mail. With [`SENDING`] it leaves time to store the outcome.
@@ -64,14 +75,23 @@ const PAUSE: Duration = Duration::from_secs(120);
 const STORE_PAUSE: Duration = Duration::from_secs(30);
 /// For so long mails are tried that the provider does not take now.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// For so long after the first run, runs that cannot go on are followed by others. The engine waits longer.
+const GIVE_UP: Duration = Duration::from_secs(5400);
 /// After so many mails that the provider does not take now, a run begins no others.
 const MAX_NOT_NOW: usize = 8;
 /// Failed recipients named in the result.
 const MAX_NAMED: usize = 50;
+/// Bounces of one mail that become reports in the sender's mailbox. The job's result names the others.
+const MAX_REPORTS: u32 = 5;
 /// Recipients named in the sent mail.
 const MAX_TO: usize = 10;
 /// The source of a mail that stayed in the deployment.
 const EMBEDDED: &str = "mailbox";
+/// Why recipients get no mail, if their own row does not say.
+const TOO_LATE: &str = "the mail could not be handed over in time";
+const INTERRUPTED: &str = "the work was interrupted while the mail was handed over; it may have been sent";
+const NOT_YOURS: &str = "the sender's address is no longer yours";
+const NOT_STORED: &str = "the mail that this one answers is no longer stored";
 
 /// Checked by [`check`], which says what is wrong with an address.
 static EMAIL: Format =
@@ -142,7 +162,7 @@ const REPLY: Field = Field::optional(
 );
 const ATTACHMENT_FIELDS: &[Field] = &[
     Field::required("filename", Kind::Text { min: 1, max: 255, format: Some(&LINE) }, "Name with extension"),
-    Field::optional("content", Kind::Text { min: 1, max: MAX_BYTES, format: None }, "base64; or give url"),
+    Field::optional("content", Kind::Text { min: 1, max: MAX_INLINE, format: None }, "base64; or give url"),
     Field::optional(
         "url",
         Kind::Text { min: 1, max: 2048, format: Some(&URI) },
@@ -158,7 +178,7 @@ const ATTACHMENT: Kind = Kind::Object { fields: ATTACHMENT_FIELDS, open: false }
 const ATTACHMENTS: Field = Field::optional(
     "attachments",
     Kind::List { of: &ATTACHMENT, max: MAX_ATTACHMENTS },
-    "At most 25 MB together. Programs are refused",
+    "At most 25 MB together, of which about 240 KB in `content`. Programs are refused",
 );
 const QUOTE_ID: Field = Field::optional(
     "quote_id",
@@ -180,7 +200,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     quote_ttl: Some(Duration::from_secs(3600)),
     // Not the sender: another one than the quote's has an error of its own.
     quoted_fields: &["to_address", "subject", "body", "reply_to_email_id"],
-    judged: &["subject", "body"],
+    judged: &["subject", "body", "from_name"],
     check_quoted: quote::check_send,
     refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned")],
     category: "communication",
@@ -340,17 +360,76 @@ impl From<ToolError> for Stop {
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        let until = toolbox.clock.now().plus(PATIENCE);
-        match work(toolbox, &task).await {
-            Ok(output) => Ok(output),
-            Err(Stop::Failed(error)) => Err(error),
-            // A failed job would pay everything back although mails may be out.
-            Err(Stop::Store(error)) => {
-                log::failure("a send could not read or write its state", &error);
-                Ok(Output::again(STORE_PAUSE, until, Source::embedded(EMBEDDED)))
-            }
-        }
+        // Dropping the set stops the work.
+        let mut working = JoinSet::new();
+        let (its_toolbox, its_task) = (toolbox.clone(), task.clone());
+        working.spawn(async move { work(its_toolbox, &its_task).await });
+        let (pause, cause) = match timeout(STOP, working.join_next()).await {
+            Ok(Some(Ok(Ok(output)))) => return Ok(output),
+            Ok(Some(Ok(Err(Stop::Failed(error))))) => return Err(error),
+            Ok(Some(Ok(Err(Stop::Store(error))))) => (STORE_PAUSE, error),
+            // Not the panic's text: it may have a text of the mail.
+            Ok(Some(Err(_)) | None) => (STORE_PAUSE, StoreError::new("it panicked")),
+            Err(late) => (SOON, StoreError::new(late)),
+        };
+        log::failure("a run of a send could not go on", &cause);
+        drop(working);
+        go_on(&toolbox, &task, pause).await
     })
+}
+
+/// After a run that could not go on: another one after a pause, or the end.
+async fn go_on(toolbox: &Toolbox, task: &Task, pause: Duration) -> Result<Output, ToolError> {
+    let now = toolbox.clock.now();
+    let again = |until| Ok(Output::again(pause, until, Source::embedded(EMBEDDED)));
+    let Ok(Ok(rows)) = timeout(LAST_LOOK, recipient::all(&toolbox.db, task.request_id)).await else {
+        return again(now.plus(PATIENCE));
+    };
+    let Some(started) = rows.first().and_then(started_at) else { return again(now.plus(PATIENCE)) };
+    if now < started.plus(GIVE_UP) {
+        return again(started.plus(PATIENCE));
+    }
+    let closing = async {
+        close(toolbox, &rows, None).await?;
+        recipient::all(&toolbox.db, task.request_id).await
+    };
+    match timeout(LAST_LOOK, closing).await {
+        Ok(Ok(closed)) => finish(toolbox, task, &closed),
+        // What was accepted is charged all the same.
+        Ok(Err(_)) | Err(_) => finish(toolbox, task, &rows),
+    }
+}
+
+/// When the first run of a job made its mail.
+fn started_at(row: &Recipient) -> Option<Timestamp> {
+    mail_of_message_id(&row.message_id).map(|(mail, _)| time_of(mail))
+}
+
+/// Ends recipients that get no mail after all; those that may have it become `ambiguous`.
+async fn close(toolbox: &Toolbox, rows: &[Recipient], why: Option<&str>) -> Result<(), StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    for row in rows {
+        match row.state {
+            State::Pending => {
+                let reason = why.or(row.reason.as_deref()).unwrap_or(TOO_LATE);
+                if recipient::begin(db, row, now).await? {
+                    recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
+                }
+            }
+            State::Submitting => {
+                recipient::ended(db, row, State::Ambiguous, None, Some(INTERRUPTED), now).await?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Closes what is open, and ends the job by its rows.
+async fn end(toolbox: &Toolbox, task: &Task, rows: &[Recipient], why: Option<&str>) -> Result<Output, Stop> {
+    close(toolbox, rows, why).await?;
+    let rows = recipient::all(&toolbox.db, task.request_id).await?;
+    finish(toolbox, task, &rows).map_err(Stop::Failed)
 }
 
 /// What is the same for all recipients.
@@ -365,6 +444,8 @@ struct Batch {
     mail: Uuid,
     /// When the mail was made, in the first run.
     started: Timestamp,
+    /// Bounces of this run.
+    reports: AtomicU32,
 }
 
 async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
@@ -372,25 +453,38 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let (db, now) = (toolbox.db.clone(), toolbox.clock.now());
     let from = task.locked.get(quote::FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
     let from = from.ok_or_else(|| ToolError::internal("the stored quote names no sender"))?;
-    let content = quote::content(&toolbox, task.agent, &task.input).await.map_err(no_content)?;
     let mut rows = recipient::all(&db, task.request_id).await?;
+    let is_first = rows.is_empty();
+    let content = match quote::content(&toolbox, task.agent, &task.input, true).await {
+        Ok(content) => content,
+        Err(NoContent::Store(error)) => return Err(error.into()),
+        // It expired since the first run.
+        Err(_) if !is_first => return end(&toolbox, task, &rows, Some(NOT_STORED)).await,
+        Err(_) => {
+            let message = format!("{NOT_STORED}; nothing was sent");
+            return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message).into());
+        }
+    };
     let mail = match rows.first().and_then(|row| mail_of_message_id(&row.message_id)) {
         Some((mail, _)) => mail,
         None => mailbox::mail_id(now, &[b"sent", task.request_id.bytes()]),
     };
-    let is_first = rows.is_empty();
+    let mut cannot_go_on = None;
     if is_first {
         own_sender(&toolbox, task, &from, now).await?;
+    } else if domain::owner_of(&db, &from).await? != Some(task.agent) {
+        // The domain passed on since the first run.
+        cannot_go_on = Some(NOT_YOURS.to_owned());
     }
-    let attachments = match timeout(FETCHING, attached(&toolbox, &task.input, mail)).await {
-        Ok(attached) => attached,
-        Err(_) => Err(not_fetched("the attachments took too long").into()),
-    };
-    let (attachments, cannot_go_on) = match attachments {
-        Ok(attachments) => (attachments, None),
-        Err(Stop::Failed(error)) if !is_first => (Vec::new(), Some(error.message)),
-        Err(stop) => return Err(stop),
-    };
+    let mut attachments = Vec::new();
+    if cannot_go_on.is_none() {
+        let attached = timeout(FETCHING, attached(&toolbox, &task.input, mail)).await;
+        match attached.unwrap_or_else(|_| Err(not_fetched("the attachments took too long").into())) {
+            Ok(attached) => attachments = attached,
+            Err(Stop::Failed(error)) if !is_first => cannot_go_on = Some(error.message),
+            Err(stop) => return Err(stop),
+        }
+    }
     let domain = from.domain().to_owned();
     let count = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let is_pinned = task.locked.get(quote::PINNED) == Some(&Value::Bool(true));
@@ -408,6 +502,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         attachments,
         mail,
         started: time_of(mail),
+        reports: AtomicU32::new(0),
         toolbox: toolbox.clone(),
     });
     // A process that died may have written some of the rows.
@@ -418,7 +513,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     if rows.iter().all(|row| row.state == State::Pending) {
         mailbox::put_sent(&db, &batch.sent(task)).await?;
     }
-    let reopened = batch.end_interrupted(&rows).await?;
+    let reopened = batch.end_interrupted(&rows, cannot_go_on.is_none()).await?;
     if reopened {
         rows = recipient::all(&db, task.request_id).await?;
     }
@@ -430,31 +525,22 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     };
     batch.count(&sent).await?;
     rows = recipient::all(&db, task.request_id).await?;
-    let is_pending = rows.iter().any(|row| row.state == State::Pending);
-    if is_pending {
-        let now = toolbox.clock.now();
-        let give_up = batch.started.plus(PATIENCE);
-        if cannot_go_on.is_none() && now < give_up {
-            let pause = if sent.not_now > 0 { PAUSE } else { SOON };
-            return Ok(Output::again(pause, give_up, Source::embedded(EMBEDDED)));
-        }
-        batch.close(&rows, cannot_go_on.as_deref()).await?;
-        rows = recipient::all(&db, task.request_id).await?;
+    let has = |state: State| rows.iter().any(|row| row.state == state);
+    // What is being handed over may be accepted yet, and is then charged.
+    let goes_on = has(State::Submitting) || (has(State::Pending) && cannot_go_on.is_none());
+    let give_up = batch.started.plus(PATIENCE);
+    if goes_on && toolbox.clock.now() < give_up {
+        let pause = if sent.not_now > 0 { PAUSE } else { SOON };
+        return Ok(Output::again(pause, give_up, Source::embedded(EMBEDDED)));
     }
-    finish(&batch, task, &rows).map_err(Stop::Failed)
+    if rows.iter().any(|row| row.state.is_open()) {
+        return end(&toolbox, task, &rows, cannot_go_on.as_deref()).await;
+    }
+    finish(&toolbox, task, &rows).map_err(Stop::Failed)
 }
 
-fn no_content(error: NoContent) -> Stop {
-    match error {
-        NoContent::Store(error) => Stop::Store(error),
-        NoContent::NotFound | NoContent::NotAnswerable => {
-            let message = "the mail that this one answers is no longer stored; nothing was sent";
-            Stop::Failed(ToolError::unavailable(Unavailable::SourceUnavailable, message))
-        }
-    }
-}
-
-/// Makes the quoted sender the agent's, if it is free; it may have been taken since the quote.
+/// Makes the quoted sender the agent's, if it is free; it may have been taken since the quote. A domain whose record the
+/// quote has seen becomes the agent's, too.
 async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timestamp) -> Result<(), Stop> {
     let db = &toolbox.db;
     domain::ensure_default(db, &toolbox.config, task.agent, now).await?;
@@ -464,7 +550,17 @@ async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timesta
     };
     let is_operators = domain::is_operators(&toolbox.config, from.domain());
     if !is_operators && domain::own_domain(db, from.domain()).await?.is_none_or(|own| own.agent != task.agent) {
-        return refuse("domain_not_owned", format!("{} is not proven to be yours; nothing was sent", from.domain()));
+        let secret = &toolbox.mail_secret;
+        match domain::verify_own(db, &toolbox.dns, secret, task.agent, from.domain(), now).await {
+            Ok(true) => {}
+            Err(ApiError::Unavailable(error)) => return Err(error.into()),
+            Ok(false) => {
+                let message = format!("{} is not proven to be yours; nothing was sent", from.domain());
+                return refuse("domain_not_owned", message);
+            }
+            // The agent has too many domains.
+            Err(error) => return refuse("domain_not_owned", format!("{}; nothing was sent", error.message())),
+        }
     }
     let is_free = match domain::owner_of(db, from).await? {
         Some(owner) => owner == task.agent,
@@ -543,6 +639,7 @@ impl Batch {
             state: State::Pending,
             message_id: message_id(self.mail, index, self.from.domain()),
             provider_message_id: None,
+            run: None,
             reason: None,
             opens: 0,
             clicks: 0,
@@ -570,31 +667,18 @@ impl Batch {
         }
     }
 
-    /// Ends the submissions of a run that died. Returns whether some may begin again.
-    async fn end_interrupted(&self, rows: &[Recipient]) -> Result<bool, StoreError> {
+    /// Ends the submissions of a run that died. Returns whether some may begin again. `may_repeat`: this run sends mails.
+    async fn end_interrupted(&self, rows: &[Recipient], may_repeat: bool) -> Result<bool, StoreError> {
         let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
         let mut reopened = false;
         for row in rows.iter().filter(|row| row.state == State::Submitting) {
-            if receive::is_local(db, &self.toolbox.config, &row.to).await? {
+            if may_repeat && receive::is_local(db, &self.toolbox.config, &row.to).await? {
                 reopened |= recipient::ended(db, row, State::Pending, None, None, now).await?;
             } else {
-                let reason = "the work was interrupted while the mail was handed over; it may have been sent";
-                recipient::ended(db, row, State::Ambiguous, None, Some(reason), now).await?;
+                recipient::ended(db, row, State::Ambiguous, None, Some(INTERRUPTED), now).await?;
             }
         }
         Ok(reopened)
-    }
-
-    /// Ends recipients that get no mail after all.
-    async fn close(&self, rows: &[Recipient], why: Option<&str>) -> Result<(), StoreError> {
-        let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
-        for row in rows.iter().filter(|row| row.state == State::Pending) {
-            let reason = why.or(row.reason.as_deref()).unwrap_or("the mail could not be handed over in time");
-            if recipient::begin(db, row, now).await? {
-                recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Adds what this run did to the counts of the sender.
@@ -700,8 +784,10 @@ impl Batch {
                 if !recipient::ended(db, row, State::Bounced, None, Some(reason), now).await? {
                     return Ok(Step::Ended);
                 }
-                // The outcome stands without the bounce.
-                if let Err(error) = self.bounce(row, reason, now).await {
+                // The outcome stands without the bounce. Many would fill the sender's own mailbox.
+                if self.reports.fetch_add(1, Ordering::Relaxed) < MAX_REPORTS
+                    && let Err(error) = self.bounce(row, reason, now).await
+                {
                     log::failure("a bounce was not delivered to the sender of a mail", &error);
                 }
                 Ok(Step::Bounced)
@@ -731,9 +817,11 @@ impl Batch {
         let now = self.toolbox.clock.now();
         match handed {
             Handed::Accepted { provider_message_id, .. } => {
-                // An event of the provider may have been faster; the mail counts as sent all the same.
                 let id = provider_message_id.as_deref().unwrap_or(&row.message_id);
-                recipient::ended(db, row, State::Accepted, Some(id), None, now).await?;
+                if !recipient::ended(db, row, State::Accepted, Some(id), None, now).await? {
+                    // An event of the provider was faster. The id says that the mail was accepted, and is charged.
+                    recipient::identify(db, row, id).await?;
+                }
                 Ok(Step::Accepted)
             }
             Handed::Refused { reason } => {
@@ -804,7 +892,8 @@ async fn send_all(
             running.spawn(async move { batch.deliver(&row).await });
         }
         let Some(joined) = running.join_next().await else { break };
-        match joined.map_err(StoreError::new).and_then(|step| step) {
+        // Not the panic's text: it may have a text of the mail.
+        match joined.map_err(|_| StoreError::new("a hand-over panicked")).and_then(|step| step) {
             Ok(Step::Accepted) => sending.accepted += 1,
             Ok(Step::Delivered) => sending.delivered += 1,
             Ok(Step::Bounced) => sending.bounced += 1,
@@ -839,12 +928,13 @@ fn is_charged(row: &Recipient) -> bool {
 ///
 /// # Errors
 /// If no recipient is charged; everything then comes back.
-fn finish(batch: &Batch, task: &Task, rows: &[Recipient]) -> Result<Output, ToolError> {
+fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, ToolError> {
     let accepted: Vec<&Recipient> = rows.iter().filter(|row| is_charged(row)).collect();
     let failed: Vec<&Recipient> = rows.iter().filter(|row| !is_charged(row)).collect();
     let Some(first) = accepted.first() else { return Err(nobody(&failed)) };
+    let (mail, _) = mail_of_message_id(&first.message_id).unwrap_or_default();
     let outside = accepted.iter().find_map(|row| row.provider_message_id.clone());
-    let source = match (outside.clone(), providers::chosen(&batch.toolbox.config)) {
+    let source = match (outside.clone(), providers::chosen(&toolbox.config)) {
         (Some(id), Some(name)) => Source::upstream(name, Some(id)),
         _ => Source::embedded(EMBEDDED),
     };
@@ -860,15 +950,15 @@ fn finish(batch: &Batch, task: &Task, rows: &[Recipient]) -> Result<Output, Tool
         named.map(|row| json!({"to": row.to.as_str(), "state": row.state, "reason": row.reason})).collect();
     let mut result = json!({
         "status": if failed.is_empty() { "sent" } else { "partial" },
-        "email": {"id": batch.mail, "provider_message_id": outside, "status": first.state},
+        "email": {"id": mail, "provider_message_id": outside, "status": first.state},
         "domain": {
-            "domain": batch.from.domain(),
+            "domain": first.domain,
             "status": "verified",
             "was_provisioned": locked(quote::IS_NEW) == Some(json!(true)),
         },
         "timeline": [
-            {"status": "processing", "at": batch.started.to_string()},
-            {"status": "sent", "at": batch.toolbox.clock.now().to_string()},
+            {"status": "processing", "at": time_of(mail).to_string()},
+            {"status": "sent", "at": toolbox.clock.now().to_string()},
         ],
         "recipients": recipients,
         "failed": named,
@@ -1035,6 +1125,7 @@ mod tests {
             state,
             message_id: "m".to_owned(),
             provider_message_id: id.map(str::to_owned),
+            run: None,
             reason: Some("because".to_owned()),
             opens: 0,
             clicks: 0,

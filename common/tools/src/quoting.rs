@@ -23,8 +23,10 @@ pub struct Quoter {
 pub struct QuoteRequest {
     /// Validated against the tool's fields.
     pub input: Map<String, Value>,
-    /// The agent that the caller names; not necessarily proven.
+    /// The agent that the caller names.
     pub agent: Option<AgentId>,
+    /// The caller proved to be the agent.
+    pub proven: bool,
 }
 
 /// A price, with what it is based on.

@@ -134,8 +134,10 @@ impl Shop {
             arguments.remove(field.name);
         }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let names_quote = arguments.contains_key("quote_id");
         let body = Bytes::from(Value::Object(arguments).to_string());
         if let Some(quote_path) = spec.quote_path
+            && !names_quote
             && !headers.contains_key("x-quote-id")
             && !headers.contains_key(PAYMENT_SIGNATURE)
         {

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use crate::Messaging;
 
-/// SNS allows 256 KB for a message.
-const MAX_EVENT_BYTES: usize = 256 * 1024;
+/// SNS allows 256 KB for a message. The post has it as a JSON string, in which it is longer.
+const MAX_EVENT_BYTES: usize = 1024 * 1024;
 /// SNS waits 15 s for an answer.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long an event is remembered: longer than SNS repeats it, and than a repetition is accepted.

@@ -2,34 +2,25 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use gate::limits::{self, Class, Subject};
 use gate::{Call, GivenQuote};
-use http::{HeaderMap, StatusCode};
-use platform::http::{ApiError, headers, private_json, read_body};
+use http::StatusCode;
+use platform::http::{private_json, read_body};
 use serde_json::{Value, json};
 use tools_email::send;
 
 use crate::Messaging;
 
-/// `POST /v1/tools/email/quote`: the price, and the address the mail will come from. Both are kept in the quote.
+/// `POST /v1/tools/email/quote`: the price, and the address the mail will come from. Both are kept in the quote. Some
+/// clients send no proof here.
 pub async fn quote(State(state): State<Messaging>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let resource = state.app().resource_url(&parts);
     let answer = async {
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        if is_anonymous(&parts.headers)? {
-            // Some clients send no proof here. The answer takes reads, and perhaps a DNS query.
-            limits::take(state.app(), Subject::source(), Class::Quote).await?;
-        }
         let call = Call { tool: &send::SPEC, listing: None, resource: &resource, headers: &parts.headers, body };
         Ok(private_json(StatusCode::OK, &view(state.gate.quote_only(call).await?)))
     };
     gate::respond(answer.await)
-}
-
-/// Whether the request proves no caller. Proven ones are counted by the gate.
-fn is_anonymous(headers: &HeaderMap) -> Result<bool, ApiError> {
-    Ok(headers::bearer(headers)?.is_none() && headers::text(headers, "x-agent-proof")?.is_none())
 }
 
 /// The quote, as its caller sees it: what the tool says about it, and the fees in USD.

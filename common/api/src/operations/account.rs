@@ -90,7 +90,7 @@ pub static NOTIFICATION: Named = Named {
         has("agentId", Shape::Uuid),
         has("type", Shape::Text).about(
             "job_completed, job_failed, credit_issued, budget_warning, budget_exceeded, approval_decided, soul_sale, \
-             soul_job_completed, payout_completed, webhook_failed, …",
+             soul_job_completed, payout_completed, email_received, email_bounced, webhook_failed, …",
         ),
         has("title", Shape::Text),
         may("body", Shape::Text),

@@ -175,10 +175,11 @@ pub static OPERATIONS: &[Operation] = &[
             (400, "address_taken"),
             (400, "content_blocked"),
             (400, "exceeds_caller_budget"),
+            (401, "proof_required"),
             (404, "email_not_found"),
             (503, "provider_unavailable"),
         ])
-        .beyond_schema("a recipient and a subject, or the mail that is answered; addresses; domains of the deployment"),
+        .beyond_schema("a recipient and a subject, or the mail that is answered; addresses; your domains and their room today"),
     Operation::get("/v1/tools/email/analytics/{domain}", "getEmailAnalytics", "What became of the mails of a domain")
         .about("The last 30 days. Opens and clicks are known only where the provider reports them.")
         .auth(Auth::Agent)
@@ -254,5 +255,6 @@ pub static OPERATIONS: &[Operation] = &[
             (403, "invalid_signature"),
             (429, "rate_limit_exceeded"),
             (503, "provider_unavailable"),
-        ]),
+        ])
+        .beyond_schema("the signature has to be that of SNS, on a known topic and at most an hour old"),
 ];

@@ -57,6 +57,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// A job that found no free slot for this long is credited back.
 pub const MOST_WAIT: Duration = Duration::from_secs(3600);
+/// Work that goes on in several runs is given up this long after its own time.
+const GRACE: Duration = Duration::from_secs(3600);
 /// Interval at which the lease is renewed during work.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// Delay after a failed renewal.
@@ -284,10 +286,14 @@ impl Engine {
     }
 
     async fn work(&self, job: &mut Job, patience: RunMode) -> Result<Progress, MoveError> {
+        let now = self.clock.now();
+        let is_handed_over = job.handed_until.is_some();
         // One of our own tools that waits for an external event is run again to check it.
-        let waits = job.handed_until.is_some() && job.sold.is_none();
-        if let (Some(until), false) = (job.handed_until, waits) {
-            let now = self.clock.now();
+        let waits = is_handed_over && job.sold.is_none() && !job.goes_on;
+        if job.goes_on && job.handed_until.is_some_and(|until| now > until.plus(GRACE)) {
+            return self.fail(job, ToolError::internal("the work did not end in its time")).await;
+        }
+        if let (Some(until), Some(_)) = (job.handed_until, &job.sold) {
             if now < until {
                 if let (Some(sellers), false) = (&self.sellers, job.is_claimed(now)) {
                     sellers.remind(job).await;
@@ -301,8 +307,9 @@ impl Engine {
         if job.is_worn_out() && !waits {
             return self.fail(job, ToolError::internal("the work was tried several times and never finished")).await;
         }
-        // The owner may have frozen the agent or token while the job waited.
-        if patience == RunMode::Worker && !waits {
+        // The owner may have frozen the agent or token while the job waited. What is half done goes on: its price is not paid
+        // back.
+        if patience == RunMode::Worker && !is_handed_over {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
             if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
                 let message = format!("the owner froze this {what} before the work began");
@@ -321,8 +328,15 @@ impl Engine {
             slots.release(&self.db, self.clock.now()).await;
         }
         match worked? {
+            // The payment must not expire while the work goes on later, so it is settled first.
+            Ok(Worked::HandedOver { .. }) if job.settlement == Settlement::Claimed && job.sold.is_none() => {
+                return Box::pin(self.settle(job, patience)).await;
+            }
             Ok(Worked::HandedOver { until, again_after }) => {
                 let now = self.clock.now();
+                // The time of the first run stands, so that work cannot go on for ever.
+                let until = job.handed_until.filter(|_| job.goes_on).map_or(until, |first| first.min(until));
+                job.goes_on = again_after.is_some();
                 // With a pause, a message is sent; the sweeper looks only in case it was lost.
                 let look = again_after.map_or_else(|| reminder(job, until, now), |pause| pause + FIRST_REMINDER);
                 store::hand_over(&self.db, &self.signer, job, until, look, now).await?;
@@ -359,7 +373,7 @@ impl Engine {
     /// Releases a job that found no free slot, and queues it again with growing delays, for at most [`MOST_WAIT`].
     async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
         let now = self.clock.now();
-        if now >= job.created.plus(MOST_WAIT) {
+        if now >= job.created.plus(MOST_WAIT) && !job.goes_on {
             let message = "the job waited too long: its soul or buyer had the most jobs running that are allowed";
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }

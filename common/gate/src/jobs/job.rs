@@ -131,6 +131,9 @@ pub struct Job {
     /// waits for an external event until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_until: Option<Timestamp>,
+    /// One of our own tools has more to do, and is run again after a pause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
     /// The seller's worker claimed the work and counts as alive until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_until: Option<Timestamp>,
@@ -512,6 +515,7 @@ mod tests {
             sold: None,
             sold_by: None,
             handed_until: None,
+            goes_on: false,
             claimed_until: None,
             progress: None,
             rating: None,

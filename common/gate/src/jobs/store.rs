@@ -502,8 +502,8 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
     Ok(())
 }
 
-/// Hands the work over until `until` (to the seller's own worker, or to an external event) and releases the lease. The job
-/// is checked again after `look_again`.
+/// Hands the work over until `until` (to the seller's own worker, to an external event, or to a later run) and releases the
+/// lease. The job is checked again after `look_again`.
 pub async fn hand_over(
     db: &Db,
     signer: &ReceiptSigner,
@@ -513,8 +513,22 @@ pub async fn hand_over(
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let due = now.plus(look_again);
-    let set = "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder, #queued_at";
-    let mut writes = vec![change(db, job, set, now)?.bind("until", until)?.bind("due", due)?];
+    // A run that did its part does not count as an attempt.
+    let times = job.put_down + u32::from(job.goes_on);
+    let write = match job.goes_on {
+        false => change(
+            db,
+            job,
+            "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder, #queued_at, #goes_on",
+            now,
+        )?,
+        true => {
+            let set = "SET #handed_until = :until, #due = :due, #goes_on = :yes, #put_down = :times \
+                       REMOVE #lease_until, #holder, #queued_at";
+            change(db, job, set, now)?.bind("yes", true)?.bind("times", times)?
+        }
+    };
+    let mut writes = vec![write.bind("until", until)?.bind("due", due)?];
     // Show the settlement on the receipt now, because handed-over work may take days. Other receipts show it when the work
     // ends.
     if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
@@ -522,6 +536,7 @@ pub async fn hand_over(
     }
     db.apply(writes).await?;
     job.handed_until = Some(until);
+    job.put_down = times;
     job.due = Some(due);
     job.lease_until = None;
     job.holder = None;

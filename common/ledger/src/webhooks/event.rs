@@ -20,6 +20,10 @@ pub enum EventKind {
     ApprovalDecided,
     #[serde(rename = "payout.completed")]
     PayoutCompleted,
+    #[serde(rename = "email.received")]
+    EmailReceived,
+    #[serde(rename = "email.bounced")]
+    EmailBounced,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
@@ -32,13 +36,15 @@ pub enum EventKind {
 
 impl EventKind {
     /// The types an endpoint may subscribe to, with their descriptions.
-    pub const SUBSCRIBABLE: [(EventKind, &'static str); 8] = [
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 10] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
         (EventKind::CreditIssued, "The price of a call came back as credits"),
         (EventKind::BudgetWarning, "Spending has come to the alert level of your budget, or is far above usual"),
         (EventKind::ApprovalDecided, "An approval you asked for was decided"),
         (EventKind::PayoutCompleted, "Earnings have arrived in your wallet"),
+        (EventKind::EmailReceived, "A mail has arrived in your inbox"),
+        (EventKind::EmailBounced, "A mail that you sent was accepted and then refused for good"),
         (EventKind::OrderCreate, "A checkout became an order"),
         (EventKind::OrderUpdate, "An order changed"),
     ];
@@ -51,6 +57,8 @@ impl EventKind {
             EventKind::BudgetWarning => "budget.warning",
             EventKind::ApprovalDecided => "approval.decided",
             EventKind::PayoutCompleted => "payout.completed",
+            EventKind::EmailReceived => "email.received",
+            EventKind::EmailBounced => "email.bounced",
             EventKind::OrderCreate => "order_create",
             EventKind::OrderUpdate => "order_update",
             EventKind::Test => "webhook.test",
