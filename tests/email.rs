@@ -369,8 +369,9 @@ fn credits_and_tokens_pay_for_mail() {
         let quote = quote["quote_id"].as_str().unwrap().to_owned();
         // The first 402 holds the credits, a repeated one finds them, and the free quote's own id pays with them.
         for _ in 0..2 {
-            let unpaid = ada.payer.client.post(SEND, &[("x-agent-proof", &proof()), ("x-quote-id", &quote)], &body);
-            let unpaid = unpaid.await.json();
+            let shown = proof();
+            let headers = [("x-agent-proof", shown.as_str()), ("x-quote-id", quote.as_str())];
+            let unpaid = ada.payer.client.post(SEND, &headers, &body).await.json();
             assert_eq!(unpaid["payment_request"]["amount"], "0.000000", "{unpaid}");
             assert_eq!(ada.money(&stack).await.1, 2 * EACH, "held once");
         }
