@@ -105,13 +105,35 @@ journeys.prices = async (me) => {
     const { tools, nextCursor } = expect(await me.ask('GET', `/v1/tools/discover?cursor=${encodeURIComponent(cursor)}`), 200).json;
     for (const tool of tools.filter(({ needs }) => needs.length === 0)) {
       // What souls sell has a soul in its path, and the example's is nobody.
-      expect(await me.ask(tool.method, tool.path, tool.example), tool.name.startsWith('soul') ? 404 : 402);
+      // A mail is quoted first.
+      const status = tool.name.startsWith('soul') ? 404 : tool.pricing === 'quote' ? 400 : 402;
+      expect(await me.ask(tool.method, tool.path, tool.example), status);
       asked += 1;
     }
     cursor = nextCursor;
   }
   check(asked > 30, `only ${asked} tools have a price`);
 };
+
+// Mail to an address here and to one that does not exist: the first is paid for, the second is not.
+async function mails(me) {
+  const { domains: [own] } = expect(await me.own('GET', '/v1/tools/email/domains'), 200).json;
+  const mail = { to_address: [own.default_from, `nobody@${own.domain}`], subject: 'Lunch?', body: 'At noon.' };
+  expect(await me.own('POST', '/v1/tools/email/send', mail), 400);
+  const quote = expect(await me.own('POST', '/v1/tools/email/quote', mail), 200).json;
+  const quoted = { 'x-quote-id': quote.quote_id, 'x-agent-id': me.address };
+  const sent = expect(await me.pay('/v1/tools/email/send', mail, quoted), 202);
+  const job = await finished(me, sent.json.request_id);
+  check(job.status === 'completed' && Number(job.credited_usdc) === 0.005, JSON.stringify(job));
+  const { emails } = expect(await me.own('GET', '/v1/tools/inbox?include_body=true'), 200).json;
+  check(emails.some(({ body }) => body?.includes('At noon.')), JSON.stringify(emails));
+  expect(await me.own('GET', `/v1/tools/inbox/${emails[0].id}`), 200);
+  expect(await me.own('GET', `/v1/tools/email/analytics/${own.domain}`), 200);
+  expect(await me.own('POST', `/v1/tools/email/domains/${own.domain}/pause`, {}), 200);
+  expect(await me.own('POST', `/v1/tools/email/domains/${own.domain}/resume`, {}), 200);
+  expect(await me.ask('GET', '/v1/tools/email/unsubscribe/nothing'), 404);
+  expect(await me.ask('POST', '/v1/providers/ses', {}), 401);
+}
 
 journeys.queued = async (me) => {
   // The deployed guard reaches no private address, and this machine has no other: the read fails, and is paid back.
@@ -133,6 +155,7 @@ journeys.queued = async (me) => {
   const topic = 'Why does the lamp of the lighthouse turn against the sun?';
   const research = expect(await me.pay('/v1/tools/research', { topic }), 202);
   await finished(me, research.json.request_id);
+  await mails(me);
 };
 
 journeys.websocket = async (me) => {
