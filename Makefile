@@ -107,10 +107,12 @@ sam-validate: sam-tools
 # whole process down instead of answering 500. Nothing in the finished program shows it, so it is looked for here.
 sam-build: sam-tools
 	@grep -q '^panic = "unwind"' Cargo.toml || { echo 'Cargo.toml: [profile.release] has to say panic = "unwind"' >&2; exit 1; }
+	@cargo run --quiet --package local --bin check-settings
 	@echo "building for $(SAM_ARCHITECTURE); the first time takes minutes, and shows little"
 	$(SAM) build --parameter-overrides Architecture=$(SAM_ARCHITECTURE)
 	@.tools/sam/bin/python local/sam/pin.py $(SAM_ARCHITECTURE)
 	@for binary in .aws-sam/build/*/bootstrap; do \
+	    cp settings.json "$$(dirname "$$binary")/"; \
 	    printf '%-22s %9s bytes, %9s zipped\n' "$$(basename "$$(dirname "$$binary")")" "$$(wc -c <"$$binary")" "$$(gzip -9 -c "$$binary" | wc -c)"; \
 	done
 

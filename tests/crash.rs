@@ -14,6 +14,7 @@ use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
 use local::stack::Background;
 use local::{Options, Stack};
 use market::{counting, service, soul};
+use platform::config::PlatformFee;
 use platform::store::BoxFuture;
 use serde_json::{Value, json};
 use tools::{Output, Runner, Source};
@@ -281,7 +282,7 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
 async fn check_seller(stack: &Stack, job: &Job, soul: &str, price: u64, label: &str) {
     let db = &stack.app.db;
     let counted = counting::fold(db, soul, counting::ROUNDS, stack.app.clock.now()).await.expect(label);
-    let split = Split::of(Usdc::from_micro(price));
+    let split = Split::of(Usdc::from_micro(price), PlatformFee::default());
     let revenue = split.revenue.checked_sub(job.used.tools).expect(label);
     let earned = if job.outcome == Some(Outcome::Completed) { revenue } else { Usdc::ZERO };
     assert_eq!((counted.balance.pending, counted.more), (earned, false), "{label}");

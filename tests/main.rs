@@ -23,6 +23,7 @@
 //! | `earnings` | sales counted once under concurrency; the seller's reputation |
 //! | `people` | vendors by contract servers, a company's site, DNS and registry, opting out, retention, lost submissions |
 //! | `permissions` | roles: what each function asks AWS for, and permissions that are never used |
+//! | `prices` | the operator's prices and fee: every list and every 402, open quotes, bad tables |
 //! | `payouts` | payouts to sellers: races, crashes, chain failures and an empty treasury |
 //! | `tokens` | access tokens and what they may not do |
 //! | `conformance` | MCP's official conformance runner (`make conformance`) |
@@ -107,6 +108,7 @@ mod paid_call;
 mod payouts;
 mod people;
 mod permissions;
+mod prices;
 mod proofs;
 mod quotas;
 mod read;

@@ -44,14 +44,19 @@ pub async fn call(client: &Client, headers: &[(&str, &str)], tool: &str, argumen
 
 /// The names of all tools, page by page.
 pub async fn tool_names(client: &Client) -> Vec<Vec<String>> {
-    let (mut names, mut next) = (Vec::new(), Some(json!({})));
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    tool_list(client).await.iter().map(|page| page.iter().map(name).collect()).collect()
+}
+
+/// All tools, page by page.
+pub async fn tool_list(client: &Client) -> Vec<Vec<Value>> {
+    let (mut pages, mut next) = (Vec::new(), Some(json!({})));
     while let Some(asked) = next {
         let list = ask(client, &[], "tools/list", asked, json!({})).await.json()["result"].clone();
-        let page = list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
-        names.push(page.collect());
+        pages.push(list["tools"].as_array().unwrap().clone());
         next = list.get("nextCursor").map(|cursor| json!({"cursor": cursor}));
     }
-    names
+    pages
 }
 
 /// The payment for the terms of an unpaid call, as `_meta` carries it.

@@ -98,7 +98,7 @@ impl Server {
         let config = Arc::new(config);
         let connections = Connections::open(&config).unwrap();
         let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
-        let access = ToolAccess { runners: RUNNERS, toolbox: Arc::new(toolbox) };
+        let access = ToolAccess { runners: RUNNERS, catalog: &CATALOG, toolbox: Arc::new(toolbox) };
         ModelExecutor::configured(access).unwrap()
     }
 }

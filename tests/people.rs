@@ -130,6 +130,7 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
     assert_eq!((runner.spec.check)(&input, toolbox.fetcher.policy()), Vec::new(), "{name}");
     let task = Task {
         tool: runner.spec,
+        price: runner.spec.price.of(&input),
         input,
         locked: Default::default(),
         request_id: RequestId::random(),

@@ -103,6 +103,9 @@ journeys.prices = async (me) => {
   let asked = 0;
   for (let cursor = ''; cursor !== undefined;) {
     const { tools, nextCursor } = expect(await me.ask('GET', `/v1/tools/discover?cursor=${encodeURIComponent(cursor)}`), 200).json;
+    for (const tool of tools.filter(({ name }) => name === 'place_elevation')) {
+      check(tool.price_usdc === '0.012300', `the price in settings.json does not hold: ${JSON.stringify(tool)}`);
+    }
     for (const tool of tools.filter(({ needs }) => needs.length === 0)) {
       // What souls sell has a soul in its path, and the example's is nobody.
       // A mail is quoted first.

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -16,6 +17,8 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REGION = "us-east-1"
 CODE_BUCKET = "rehearsal-code"
+# Added to settings.json; the journey `prices` looks for it.
+SETTINGS = {"PRICES": {"place_elevation": "0.0123"}}
 # What a change of a stack may not replace: data, and the keys of money.
 KEPT = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
 ARCHITECTURE = {"x86_64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}[os.uname().machine]
@@ -61,12 +64,15 @@ def clients(endpoint):
 
 
 def package(binaries, folder):
-    """An archive of each program, stripped, as Lambda wants it. Those that did not change since the last run are kept."""
+    """An archive of each program, stripped, with the settings, as Lambda wants it. Those that did not change since the last
+    run are kept."""
     folder.mkdir(parents=True, exist_ok=True)
+    settings = json.dumps(json.loads((ROOT / "settings.json").read_text()) | SETTINGS)
+    version = hashlib.sha256(settings.encode()).hexdigest()[:8]
 
     def one(binary):
         about = binary.stat()
-        archive = folder / f"{binary.name}-{about.st_size}-{about.st_mtime_ns}.zip"
+        archive = folder / f"{binary.name}-{about.st_size}-{about.st_mtime_ns}-{version}.zip"
         if not archive.exists():
             for old in folder.glob(f"{binary.name}-*.zip"):
                 old.unlink()
@@ -75,6 +81,7 @@ def package(binaries, folder):
             unfinished = archive.with_suffix(".part")
             with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as made:
                 made.write(bare, "bootstrap")
+                made.writestr("settings.json", settings)
             bare.unlink()
             unfinished.rename(archive)
         return binary.name, archive

@@ -282,6 +282,10 @@ struct Function<'a> {
     app: App,
 }
 
+/// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
+/// local stack gets them.
+const IN_SETTINGS_FILE: [&str; 1] = ["PRICES"];
+
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.
 pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [
     ("SERVICE_SECRET", "SERVICE_SECRET_ARN"),
@@ -299,6 +303,7 @@ impl<'a> Function<'a> {
             let secret = GIVEN_DIRECTLY.iter().find(|(direct, _)| *direct == variable);
             match variable {
                 "AWS_ACCESS_KEY_ID" => Some(format!("{KEY_PREFIX}{name}")),
+                _ if IN_SETTINGS_FILE.contains(&variable) => ground.environment.get(variable).cloned(),
                 _ if !roles.gives(name, secret.map_or(variable, |(_, secret)| secret)) => None,
                 _ => ground.environment.get(variable).cloned(),
             }

@@ -9,6 +9,7 @@ use local::browser::Chromium;
 use local::chain::{self, DevChain};
 use local::stack::Background;
 use local::{Error, Options, Stack, report, settings};
+use platform::config::{SETTINGS_FILE, SettingsFile};
 use platform::http::log;
 
 /// The state's folder in the working directory.
@@ -34,6 +35,9 @@ async fn run() -> Result<(), Error> {
     platform::http::log::for_people();
     let mut environment: HashMap<String, String> = std::env::vars().collect();
     environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
+    for (name, value) in SettingsFile::read(Path::new(SETTINGS_FILE))?.into_values() {
+        environment.entry(name).or_insert(value);
+    }
     settings::check(&environment)?;
 
     let state = PathBuf::from(STATE);

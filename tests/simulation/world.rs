@@ -198,7 +198,7 @@ impl World {
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
-            let access = ToolAccess { runners: &RUNNERS, toolbox: toolbox.clone() };
+            let access = ToolAccess { runners: &RUNNERS, catalog: &CATALOG, toolbox: toolbox.clone() };
             Arc::new(Hands { fate: self.fate.clone(), access, resource }) as Arc<dyn gate::work::Executor>
         };
         let service_runner = SoulServiceRunner {

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use api::operations::document::{Facts, document};
 use api::routes;
+use catalog::CATALOG;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use tools::availability::Lacking;
@@ -20,6 +21,7 @@ pub static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
         network: "eip155:84532",
         version: env!("CARGO_PKG_VERSION"),
         lacking: &Lacking::default(),
+        catalog: &CATALOG,
     })
 });
 

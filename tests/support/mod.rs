@@ -101,12 +101,17 @@ pub async fn stack() -> Stack {
 /// A stack on which every tool has a price: with invalid keys, a provider that is never called, and empty copies. The
 /// work itself would fail.
 pub async fn equipped_stack() -> Stack {
+    equipped_stack_with(|options| options).await
+}
+
+/// The same with changed options.
+pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
     let empty = Map::new();
     let needs: Vec<Need> = CATALOG.iter().flat_map(|tool| (tool.needs)(tool, &empty)).collect();
     let keys = needs.iter().filter_map(|need| if let Need::Key(name) = need { Some((*name, "none")) } else { None });
     let keys = json!(keys.collect::<HashMap<_, _>>()).to_string();
-    let stack =
-        stack_with(|options| options.with("PROVIDER_KEYS", keys).with("PLACES_PROVIDERS", "google_places")).await;
+    let equip = |options: Options| options.with("PROVIDER_KEYS", keys).with("PLACES_PROVIDERS", "google_places");
+    let stack = stack_with(|options| change(equip(options))).await;
     for need in &needs {
         match need {
             Need::Copy(name) => {

@@ -46,7 +46,7 @@ pub struct App {
     /// Rendered 402 templates of this process.
     pub forms: Forms,
     pub availability: availability::Known,
-    /// The tools that are sold here.
+    /// The tools that are sold here, at the operator's prices.
     pub catalog: &'static Catalog,
 }
 
@@ -67,14 +67,16 @@ impl App {
             exposure: Gauge::default(),
             forms: Forms::default(),
             availability: availability::Known::default(),
-            catalog,
+            catalog: catalog.priced(&config.prices),
             config,
         }
     }
 
-    /// The clients and stores that this app's tools use. An error if a configured provider is unknown.
+    /// The clients and stores that this app's tools use. An error if a configured provider, or a tool in the operator's
+    /// prices, is unknown.
     pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
         self.catalog.check_providers(&self.config.providers)?;
+        self.catalog.check_prices(&self.config.prices)?;
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
         let (http, signed) = (&connections.http, &connections.signed);
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;

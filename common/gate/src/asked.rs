@@ -146,10 +146,15 @@ impl Gate {
     /// Asks the tool's quoter, and keeps what it found with a new quote.
     async fn ask(&self, order: &Order<'_>) -> Result<Asked, ApiError> {
         self.judge_content(order).await?;
-        let quoter = self.app.catalog.quoters.iter().find(|quoter| std::ptr::eq(quoter.spec, order.tool));
+        let quoter = self.app.catalog.quoters.iter().find(|quoter| quoter.spec.name == order.tool.name);
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
-        let request = QuoteRequest { input: order.input.clone(), agent: order.agent(), proven: order.caller.is_some() };
+        let request = QuoteRequest {
+            tool: order.tool,
+            input: order.input.clone(),
+            agent: order.agent(),
+            proven: order.caller.is_some(),
+        };
         let found = (quoter.quote)(self.engine.toolbox.clone(), request).await?;
         let validity = self.app.config.payments.quote_validity(order.tool.quote_ttl);
         let quote = Quote::offer(order.purchase(), order.agent(), found.price, self.app.clock.now(), validity);

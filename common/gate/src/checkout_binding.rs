@@ -53,8 +53,8 @@ impl Gate {
         if order.is_quoted() {
             return Err(ApiError::InvalidQuote);
         }
-        let quote = Quote::offer(order.purchase(), None, order.price, self.app.clock.now(), validity)
-            .under_terms(order.listing.map_or(0, |listing| listing.terms));
+        let quote = Quote::offer(order.purchase(), None, order.price, self.app.clock.now(), validity);
+        let quote = order.listing.map_or(quote, |listing| quote.under_terms(listing.terms, listing.fee));
         Ok(Priced { amount: quote.amount, quote: quote.to_token(&self.quote_key), request_id: quote.request_id() })
     }
 

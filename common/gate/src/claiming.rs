@@ -384,7 +384,7 @@ impl Gate {
             soul: listing.soul.clone(),
             service: listing.service.clone(),
             terms: listing.terms,
-            split: Split::of(sale.price()),
+            split: Split::of(sale.price(), listing.fee),
             kept_up_to: match sale.quote {
                 Some(_) => listing.kept_up_to,
                 None => listing.kept_up_to_without_quote,

@@ -327,7 +327,7 @@ impl Gate {
         let payments = &self.app.config.payments;
         let validity = if order.listing.is_some() { payments.soul_quote_ttl } else { payments.quote_ttl };
         let quote = Quote::offer(order.purchase(), agent, order.price, self.app.clock.now(), validity);
-        Ok(quote.under_terms(order.listing.map_or(0, |listing| listing.terms)))
+        Ok(order.listing.map_or(quote, |listing| quote.under_terms(listing.terms, listing.fee)))
     }
 
     /// Renders an offer.

@@ -14,6 +14,7 @@ use ledger::payments::quote::Purchase;
 use ledger::payments::wire::Payment;
 use ledger::receipt;
 use platform::auth::{AgentName, Caller, Scope, Session};
+use platform::config::PlatformFee;
 use platform::http::headers::CallHeaders;
 use platform::http::{ApiError, MarketError, headers};
 use platform::net::FetchPolicy;
@@ -40,6 +41,8 @@ pub struct Listing {
     pub terms: u32,
     /// micro-USDC
     pub price: Usdc,
+    /// The platform's fee on this sale.
+    pub fee: PlatformFee,
     /// The most that is kept of the price if the work fails, in micro-USDC.
     pub kept_up_to: Usdc,
     /// The same for a purchase without a quote. After the seller raised this limit, the earlier, lower one applies here
@@ -53,7 +56,7 @@ pub struct Listing {
     pub context: Map<String, Value>,
     /// Members added to the 202.
     pub accepted: Map<String, Value>,
-    /// The terms are those of the quote that the call names, not the current ones. Then only that quote can buy, and no new
+    /// The terms or the fee are those of the quote that the call names, not the current ones. Then only that quote can buy, and no new
     /// quote is made from them.
     pub quoted: bool,
     /// Why nothing new is sold here. Earlier purchases are still replayed.

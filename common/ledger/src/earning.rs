@@ -6,6 +6,7 @@
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
 use base::money::Usdc;
+use platform::config::PlatformFee;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,7 @@ pub fn grant(db: &Db, earning: &Earning) -> Result<Write, StoreError> {
     let licence = Licence {
         version: earning.sold.terms,
         price: earning.sold.split.price(),
+        fee: Some(earning.sold.split.fee),
         bought_at: earning.bought_at,
         receipt_id: earning.receipt_id.clone(),
     };
@@ -97,8 +99,21 @@ pub struct Licence {
     pub version: u32,
     /// The price paid, in micro-USDC.
     pub price: Usdc,
+    /// The platform's fee in it; `None` in licences from before the fee could be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee: Option<Usdc>,
     pub bought_at: Timestamp,
     pub receipt_id: ReceiptId,
+}
+
+impl Licence {
+    /// How the price was divided at the sale.
+    pub fn split(&self) -> Split {
+        match self.fee.and_then(|fee| Some(Split { fee, revenue: self.price.checked_sub(fee)? })) {
+            Some(split) => split,
+            None => Split::of(self.price, PlatformFee::default()),
+        }
+    }
 }
 
 /// The agent's licence for `version` of a soul's text, or for the newest version it bought.

@@ -1,10 +1,8 @@
 //! The platform's fee on a sale.
 
 use base::money::Usdc;
+use platform::config::PlatformFee;
 use serde::{Deserialize, Serialize};
-
-/// The platform's share of a sale, in per cent.
-pub const PLATFORM_FEE_PERCENT: u64 = 20;
 
 /// How a price is divided, in micro-USDC: always `price = fee + revenue`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +14,8 @@ pub struct Split {
 
 impl Split {
     /// The fee is rounded down; the seller gets the rest, including the fraction of a micro-USDC.
-    pub fn of(price: Usdc) -> Split {
-        let fee = u128::from(price.micro()) * u128::from(PLATFORM_FEE_PERCENT) / 100;
+    pub fn of(price: Usdc, fee: PlatformFee) -> Split {
+        let fee = u128::from(price.micro()) * u128::from(fee.percent()) / 100;
         let fee = Usdc::from_micro(u64::try_from(fee).unwrap_or_default());
         Split { fee, revenue: price.checked_sub(fee).unwrap_or_default() }
     }
@@ -34,9 +32,12 @@ mod tests {
     #[test]
     fn fee_and_revenue_add_up_to_the_price() {
         for price in [0, 1, 4, 5, 10_000, 10_001, 10_003, 500_000, 1_000_000_000, 1_000_000_000_000_000_000] {
-            let split = Split::of(Usdc::from_micro(price));
-            assert_eq!(split.price().micro(), price);
-            assert_eq!(split.fee.micro(), u64::try_from(u128::from(price) * 20 / 100).unwrap(), "{price}");
+            for percent in [1, 20, 33, 50] {
+                let split = Split::of(Usdc::from_micro(price), PlatformFee::of_percent(percent).unwrap());
+                assert_eq!(split.price().micro(), price);
+                let fee = u128::from(price) * u128::from(percent) / 100;
+                assert_eq!(split.fee.micro(), u64::try_from(fee).unwrap(), "{percent} % of {price}");
+            }
         }
     }
 }

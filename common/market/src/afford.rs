@@ -3,10 +3,10 @@
 
 use base::money::Usdc;
 use gate::work::model::Outline;
-use platform::config::ModelPrices;
+use platform::config::{ModelPrices, PlatformFee};
 use tools::spec::Catalog;
 
-use super::service::{Executor, Service, Terms};
+use super::service::{Conditions, Executor, Service, Terms};
 use super::soul::Soul;
 
 /// The soul's text that instructs the model, by size.
@@ -35,12 +35,18 @@ pub fn outline<'a>(catalog: &Catalog, text: TextOf<'a>, terms: &'a Terms, descri
 }
 
 /// The least price of this service, if it is an active model service and its price is below that; else `None`.
-pub fn too_cheap(catalog: &Catalog, model: Option<ModelPrices>, text: TextOf<'_>, service: &Service) -> Option<Usdc> {
+pub fn too_cheap(
+    catalog: &Catalog,
+    model: Option<ModelPrices>,
+    fee: PlatformFee,
+    text: TextOf<'_>,
+    service: &Service,
+) -> Option<Usdc> {
     let (prices, terms) = (model?, &service.terms);
     if !service.active || terms.executor != Executor::Model {
         return None;
     }
-    let least = outline(catalog, text, terms, service.description.as_deref()).least_price(prices);
+    let least = outline(catalog, text, terms, service.description.as_deref()).least_price(prices, fee);
     (terms.price < least).then_some(least)
 }
 
@@ -48,10 +54,12 @@ pub fn too_cheap(catalog: &Catalog, model: Option<ModelPrices>, text: TextOf<'_>
 pub fn most_input_bytes(
     catalog: &Catalog,
     model: Option<ModelPrices>,
+    fee: PlatformFee,
     text: TextOf<'_>,
     terms: &Terms,
     description: Option<&str>,
 ) -> Option<u64> {
     let prices = model.filter(|_| terms.executor == Executor::Model)?;
-    Some(outline(catalog, text, terms, description).most_input_bytes(prices, terms.budget(true).model))
+    let budget = terms.budget(Conditions { has_model: true, fee });
+    Some(outline(catalog, text, terms, description).most_input_bytes(prices, budget.model))
 }

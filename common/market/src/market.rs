@@ -13,6 +13,7 @@ use tools::Runner;
 use tools::safety::moderation::{self, Moderation};
 use tools::spec::Catalog;
 
+use super::service::Conditions;
 use super::service_runner::SoulServiceRunner;
 use super::soul;
 use super::webhook;
@@ -43,6 +44,11 @@ impl Market {
 
     pub fn has_model(&self) -> bool {
         self.model.is_some()
+    }
+
+    /// The conditions of new sales.
+    pub fn conditions(&self) -> Conditions {
+        Conditions { has_model: self.has_model(), fee: self.app.config.prices.platform_fee }
     }
 
     /// The market of a deployed function.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::Market;
 use super::afford::{self, TextOf};
 use super::schema;
-use super::service::{self, Executor, Service, Terms};
+use super::service::{self, Conditions, Executor, Service, Terms};
 use super::soul::{self, Soul, TextVersion};
 
 /// An execution that can be quoted.
@@ -54,12 +54,14 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         () if !found.is_offered() => Some(MarketError::ServiceNotFound),
         () => None,
     };
-    let quoted = gate::named_quote(headers, &market.gate.quote_key).map(|quote| quote.terms);
-    let terms = match quoted.filter(|version| *version != found.terms.version) {
-        Some(version) => service::load_terms(db, soul.slug.as_str(), service, version).await?,
+    let quoted = gate::named_quote(headers, &market.gate.quote_key).filter(|quote| quote.terms > 0);
+    let current = market.conditions();
+    // The gate checks whether the quote belongs to this call.
+    let on = Conditions { fee: quoted.map_or(current.fee, |quote| quote.fee), ..current };
+    let terms = match quoted.filter(|quote| quote.terms != found.terms.version) {
+        Some(quote) => service::load_terms(db, soul.slug.as_str(), service, quote.terms).await?,
         None => None,
     };
-    // The gate checks whether the quote belongs to this call.
     let terms = terms.unwrap_or_else(|| found.terms.clone());
     let (now, quote_ttl) = (market.app.clock.now(), market.app.config.payments.soul_quote_ttl);
     let listing = Listing {
@@ -67,30 +69,31 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         service: Some(found.slug.to_string()),
         terms: terms.version,
         price: terms.price,
-        kept_up_to: terms.kept_if_failed_up_to(market.has_model()),
-        kept_up_to_without_quote: terms.budget_without_quote(market.has_model(), now, quote_ttl).total(),
-        lane: match terms.done_by(market.has_model()) {
+        fee: on.fee,
+        kept_up_to: terms.kept_if_failed_up_to(on),
+        kept_up_to_without_quote: terms.budget_without_quote(on, now, quote_ttl).total(),
+        lane: match terms.done_by(on.has_model) {
             Executor::Worker => Lane::Tools,
             Executor::Model | Executor::Program => Lane::Souls,
         },
         title: format!("{} by {}", terms.name, soul.name),
         summary: found.description.clone().unwrap_or_else(|| format!("{} by {}", terms.name, soul.name)),
-        context: execution_context(market, &soul, &found, &terms),
+        context: execution_context(&soul, &found, &terms, on),
         accepted: members(json!({
             "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
         })),
-        quoted: terms.version != found.terms.version,
+        quoted: terms.version != found.terms.version || on != current,
         closed,
     };
     let description = found.description.as_deref();
     let most_input_bytes =
-        afford::most_input_bytes(market.app.catalog, market.model, TextOf::soul(&soul), &terms, description);
+        afford::most_input_bytes(market.app.catalog, market.model, on.fee, TextOf::soul(&soul), &terms, description);
     Ok(Execution { listing, terms, most_input_bytes })
 }
 
-fn execution_context(market: &Market, soul: &Soul, service: &Service, terms: &Terms) -> Map<String, Value> {
-    let split = Split::of(terms.price);
-    let kept = terms.kept_if_failed_up_to(market.has_model()).to_string();
+fn execution_context(soul: &Soul, service: &Service, terms: &Terms, on: Conditions) -> Map<String, Value> {
+    let split = Split::of(terms.price, on.fee);
+    let kept = terms.kept_if_failed_up_to(on).to_string();
     members(json!({
         "service": {"id": service.id(&soul.slug), "name": terms.name, "slug": service.slug, "version": terms.version},
         "seller": {"name": soul.name, "slug": soul.slug},
@@ -102,7 +105,7 @@ fn execution_context(market: &Market, soul: &Soul, service: &Service, terms: &Te
             "total": terms.price.to_string(),
         },
         "deadline_seconds": terms.deadline_seconds,
-        "done_by": terms.done_by(market.has_model()),
+        "done_by": terms.done_by(on.has_model),
         "kept_if_failed_up_to": kept,
     }))
 }
@@ -140,12 +143,15 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
         (None, Some(price), None) => price,
         (closed, _, None) => return Err(closed.clone().unwrap_or(MarketError::NotForSale).into()),
     };
-    let split = Split::of(price);
+    let current = market.app.config.prices.platform_fee;
+    let fee = quoted.map_or(current, |quote| quote.fee);
+    let split = Split::of(price, fee);
     let listing = Listing {
         soul: soul.slug.to_string(),
         service: None,
         terms: text.version,
         price,
+        fee,
         kept_up_to: Usdc::ZERO,
         kept_up_to_without_quote: Usdc::ZERO,
         lane: Lane::Tools,
@@ -160,21 +166,20 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
             "seller_revenue": split.revenue.to_string(),
         })),
         accepted: Map::new(),
-        quoted: text.version != soul.version || Some(price) != soul.price,
+        quoted: text.version != soul.version || Some(price) != soul.price || fee != current,
         closed,
     };
     Ok(TextOffer { soul, text, price, listing })
 }
 
-/// The response that hands a text over.
-pub fn handed_over(soul: &Soul, text: &TextVersion, soul_md: &str, price: Usdc, purchased_at: &str) -> Value {
-    let split = Split::of(price);
+/// The response that hands a text over. `split` is the one of the sale.
+pub fn handed_over(soul: &Soul, text: &TextVersion, soul_md: &str, split: Split, purchased_at: &str) -> Value {
     json!({
         "success": true,
         "soul": {"name": soul.name, "slug": soul.slug, "version": text.version},
         "soul_md": soul_md,
         "purchase": {
-            "price": price.to_number(),
+            "price": split.price().to_number(),
             "platform_fee": split.fee.to_number(),
             "seller_revenue": split.revenue.to_number(),
             "purchased_at": purchased_at,

@@ -208,11 +208,12 @@ async fn check_services_afford(market: &Market, slug: &Slug, bytes: usize) -> Re
     if !market.has_model() {
         return Ok(());
     }
-    let text = TextOf { soul: slug.as_str(), bytes };
-    let services = service::of_soul_latest(&market.app.db, slug.as_str()).await?;
+    let (app, text) = (&market.app, TextOf { soul: slug.as_str(), bytes });
+    let fee = app.config.prices.platform_fee;
+    let services = service::of_soul_latest(&app.db, slug.as_str()).await?;
     let wrong: Vec<FieldError> = services
         .iter()
-        .filter_map(|service| Some((service, afford::too_cheap(market.app.catalog, market.model, text, service)?)))
+        .filter_map(|service| Some((service, afford::too_cheap(app.catalog, market.model, fee, text, service)?)))
         .map(|(service, least)| {
             let message = format!("with this text the service {} would have to cost at least {least}", service.slug);
             FieldError::new("soul_md", message)
@@ -368,7 +369,7 @@ async fn update_service(
         if new_terms {
             after.terms.version = before.terms.version + 1;
             let quote_ttl = app.config.payments.soul_quote_ttl;
-            after.terms = after.terms.noting_raise(&before.terms, market.has_model(), after.updated, quote_ttl);
+            after.terms = after.terms.noting_raise(&before.terms, market.conditions(), after.updated, quote_ttl);
         }
         let described = if after.description.is_some() { ", #description = :description" } else { "" };
         let tested = if after.test_cases.is_empty() { "" } else { ", #test_cases = :test_cases" };
@@ -432,7 +433,13 @@ async fn update_service(
 impl Market {
     /// The limits of this deployment that service forms check.
     pub fn ground<'a>(&'a self, text: TextOf<'a>) -> DeploymentLimits<'a> {
-        DeploymentLimits { catalog: self.app.catalog, model: self.model, text, policy: &self.gate.fetch_policy }
+        DeploymentLimits {
+            catalog: self.app.catalog,
+            model: self.model,
+            fee: self.app.config.prices.platform_fee,
+            text,
+            policy: &self.gate.fetch_policy,
+        }
     }
 
     /// The webhook secret is returned only when the URL is new.

@@ -9,6 +9,7 @@ use base::money::Usdc;
 use gate::work::Usage;
 use gate::work::checks::Check;
 use ledger::fee::Split;
+use platform::config::PlatformFee;
 use platform::store::db::Query;
 use platform::store::{Blobs, Db, Key, StoreError};
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,14 @@ pub struct Service {
     pub updated: Timestamp,
 }
 
+/// What the budget of a service depends on, besides its terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// The deployment has a model.
+    pub has_model: bool,
+    pub fee: PlatformFee,
+}
+
 impl Terms {
     /// The executor in this deployment: without a model, model services go to the seller's worker.
     pub fn done_by(&self, has_model: bool) -> Executor {
@@ -137,8 +146,12 @@ impl Terms {
     }
 
     /// Budget of the work: tools, at most the seller's share, and the model, which the platform's fee pays for.
-    pub fn budget(&self, has_model: bool) -> Usage {
-        let split = Split::of(self.price);
+    pub fn budget(&self, on: Conditions) -> Usage {
+        self.budget_within(Split::of(self.price, on.fee), on.has_model)
+    }
+
+    /// The same for a price that is divided like this.
+    pub fn budget_within(&self, split: Split, has_model: bool) -> Usage {
         let executor = self.done_by(has_model);
         let uses_tools = executor != Executor::Worker && !self.tools.is_empty();
         Usage {
@@ -149,9 +162,9 @@ impl Terms {
 
     /// The budget of work that is bought without a quote. Such a payment does not show which terms the buyer saw. So a
     /// raise of the budget applies only after the lifetime of a quote. The model's budget needs no such delay if only the
-    /// price changed: it is a share of the price, which the payment states.
-    pub fn budget_without_quote(&self, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Usage {
-        let budget = self.budget(has_model);
+    /// price changed: it is a share of the price, which the payment states. The operator's change of the fee counts at once.
+    pub fn budget_without_quote(&self, on: Conditions, now: Timestamp, quote_ttl: Duration) -> Usage {
+        let budget = self.budget(on);
         match self.raised.filter(|raise| now < raise.at.plus(quote_ttl)) {
             Some(raise) => Usage {
                 tools: budget.tools.min(raise.tools),
@@ -162,11 +175,11 @@ impl Terms {
     }
 
     /// Records a raise over `before`, with the budget in force until now.
-    pub fn noting_raise(self, before: &Terms, has_model: bool, now: Timestamp, quote_ttl: Duration) -> Terms {
+    pub fn noting_raise(self, before: &Terms, on: Conditions, now: Timestamp, quote_ttl: Duration) -> Terms {
         let exceeds =
             |new: Usage, old: Usage| new.tools > old.tools || new.model > Usdc::ZERO && old.model == Usdc::ZERO;
-        let (new, old) = (self.budget(has_model), before.budget(has_model));
-        let counted = before.budget_without_quote(has_model, now, quote_ttl);
+        let (new, old) = (self.budget(on), before.budget(on));
+        let counted = before.budget_without_quote(on, now, quote_ttl);
         let at = match before.raised {
             Some(raise) if !exceeds(new, old) => raise.at,
             _ => now,
@@ -176,8 +189,8 @@ impl Terms {
     }
 
     /// The largest part of the price that is kept if the work fails: the whole budget.
-    pub fn kept_if_failed_up_to(&self, has_model: bool) -> Usdc {
-        self.budget(has_model).total()
+    pub fn kept_if_failed_up_to(&self, on: Conditions) -> Usdc {
+        self.budget(on).total()
     }
 }
 
@@ -285,6 +298,10 @@ mod tests {
 
     const TTL: Duration = Duration::from_secs(1800);
 
+    fn on() -> Conditions {
+        Conditions { has_model: true, fee: PlatformFee::default() }
+    }
+
     fn terms(executor: &str, price: u64, tool_budget: u64) -> Terms {
         let terms = json!({
             "version": 1, "name": "Work", "price": price, "deadline_seconds": 60, "sandbox": false, "executor": executor,
@@ -296,8 +313,8 @@ mod tests {
     /// The terms after a change at this second, and the budget without a quote at that moment.
     fn changed(before: &Terms, terms: Terms, second: i64) -> (Terms, (u64, u64)) {
         let now = Timestamp::from_secs(second);
-        let after = Terms { raised: before.raised, ..terms }.noting_raise(before, true, now, TTL);
-        let used = after.budget_without_quote(true, now, TTL);
+        let after = Terms { raised: before.raised, ..terms }.noting_raise(before, on(), now, TTL);
+        let used = after.budget_without_quote(on(), now, TTL);
         (after, (used.tools.micro(), used.model.micro()))
     }
 
@@ -308,7 +325,7 @@ mod tests {
         assert_eq!(used, (5_000, 0));
         let (third, used) = changed(&second, terms("program", 500_000, 300_000), 2_000);
         assert_eq!(used, (5_000, 0), "the first is still shown by open quotes");
-        let later = |second: i64| third.budget_without_quote(true, Timestamp::from_secs(second), TTL).tools.micro();
+        let later = |second: i64| third.budget_without_quote(on(), Timestamp::from_secs(second), TTL).tools.micro();
         assert_eq!((later(3_799), later(3_800)), (5_000, 300_000));
         // Lowering and raising again, or a higher price and a lower one again: the old limit still applies.
         let (lowered, used) = changed(&third, terms("program", 500_000, 10_000), 2_100);
@@ -319,7 +336,7 @@ mod tests {
         // A change of another member does not restart the period.
         let (named, _) =
             changed(&back, Terms { name: "Other".to_owned(), ..terms("program", 500_000, 300_000) }, 4_000);
-        assert_eq!(named.budget_without_quote(true, Timestamp::from_secs(4_100), TTL).tools.micro(), 300_000);
+        assert_eq!(named.budget_without_quote(on(), Timestamp::from_secs(4_100), TTL).tools.micro(), 300_000);
         let (plain, used) = changed(&named, terms("program", 500_000, 1_000), 4_200);
         assert_eq!((used, plain.raised), ((1_000, 0), None), "a lowering counts at once");
     }
@@ -329,7 +346,7 @@ mod tests {
         let worker = terms("worker", 500_000, 5_000);
         let (model, used) = changed(&worker, terms("model", 500_000, 5_000), 1_000);
         assert_eq!(used, (0, 0));
-        let after = model.budget_without_quote(true, Timestamp::from_secs(2_800), TTL);
+        let after = model.budget_without_quote(on(), Timestamp::from_secs(2_800), TTL);
         assert_eq!((after.tools.micro(), after.model.micro()), (5_000, 100_000));
         let (_, used) = changed(&model, terms("model", 1_000_000, 5_000), 3_000);
         assert_eq!(used, (5_000, 200_000), "who pays that price was shown it");

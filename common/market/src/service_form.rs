@@ -7,7 +7,7 @@ use gate::work::allowance::may_be_used;
 use gate::work::checks::{self, Case, Check};
 use ledger::fee::Split;
 use ledger::webhooks::form::check_address;
-use platform::config::ModelPrices;
+use platform::config::{ModelPrices, PlatformFee};
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value};
 use tools::spec::Catalog;
@@ -36,6 +36,8 @@ pub struct DeploymentLimits<'a> {
     pub catalog: &'a Catalog,
     /// Prices of the deployment's model, if it has one.
     pub model: Option<ModelPrices>,
+    /// The platform's fee.
+    pub fee: PlatformFee,
     /// The text of the soul that offers the service.
     pub text: TextOf<'a>,
     /// The addresses that webhooks may use.
@@ -163,14 +165,14 @@ impl Change {
                 wrong("tool_budget_usd", "must be above 0 with tools");
             }
         }
-        if terms.tool_budget > Split::of(terms.price).revenue {
+        if terms.tool_budget > Split::of(terms.price, ground.fee).revenue {
             wrong("tool_budget_usd", "must be at most your share of the price");
         }
         if terms.executor != Executor::Worker && terms.deadline_seconds > MOST_EXECUTION_SECS {
             let message = format!("must be at most {MOST_EXECUTION_SECS} for a model or a program");
             wrong("deadline_seconds", &message);
         }
-        if let Some(least) = afford::too_cheap(ground.catalog, ground.model, ground.text, service) {
+        if let Some(least) = afford::too_cheap(ground.catalog, ground.model, ground.fee, ground.text, service) {
             let message = format!(
                 "must be at least {least}: the platform's fee in it pays for the model, which reads the soul's text, \
                  the schema and the tools before it answers"

@@ -173,7 +173,7 @@ impl SoulServiceRunner {
                 Executor::Model => {
                     // The model budget of a case: what a sale would pay for, limited by the rest of the soul's day.
                     let left = trials::model_left(&self.db, &soul.slug, self.clock.now()).await?;
-                    let model = Split::of(terms.price).fee.min(left);
+                    let model = Split::of(terms.price, self.toolbox.config.prices.platform_fee).fee.min(left);
                     if self.least_for_model(soul, service, &case.input).is_none_or(|least| model < least) {
                         return Ok(None);
                     }
@@ -223,7 +223,7 @@ impl SoulServiceRunner {
             let version =
                 version.ok_or_else(|| StoreError::new(format_args!("{} has no text {}", sold.soul, sold.terms)))?;
             let text = soul::load_text(&*self.blobs, &version.hash).await?;
-            Ok::<Value, StoreError>(offer::handed_over(&soul, &version, &text, job.price, &job.created.to_string()))
+            Ok::<Value, StoreError>(offer::handed_over(&soul, &version, &text, sold.split, &job.created.to_string()))
         };
         let result = read.await.map_err(|error| {
             log::failure("a text could not be read", &error);
@@ -260,7 +260,7 @@ impl SoulServiceRunner {
         let work = async {
             let until = self.clock.now().plus(promised.min(MOST_EXECUTION));
             let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
-            let budget = terms.budget(self.model.is_some()).at_most(sold.kept_up_to);
+            let budget = terms.budget_within(sold.split, self.model.is_some()).at_most(sold.kept_up_to);
             let mut spending = Spending::new(budget, job.used, JobMeter::new(&self.db, &self.clock, job));
             let report = executor.run(&commission, &mut spending).await;
             *used = spending.used();

@@ -4,7 +4,7 @@ use base::money::Usdc;
 use serde_json::{Value, json};
 
 use super::recent::Purchases;
-use super::service::{Service, Terms};
+use super::service::{Conditions, Service, Terms};
 use super::soul::{Soul, TextVersion};
 
 /// The public profile. A suspended soul shows its status and no price.
@@ -47,7 +47,7 @@ pub fn first_service(soul: &Soul, service: &Service) -> Value {
 }
 
 /// A service in the public profile.
-pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
+pub fn offer(soul: &Soul, service: &Service, on: Conditions) -> Value {
     let mut offer = first_service(soul, service);
     offer["description"] = json!(service.description);
     offer["input_schema"] = json!(service.terms.input_schema);
@@ -55,7 +55,7 @@ pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
     // Extra members that a buyer may want before paying.
     offer["category"] = json!(service.category);
     offer["version"] = json!(service.terms.version);
-    promises(&mut offer, &service.terms, has_model);
+    promises(&mut offer, &service.terms, on);
     // Only a trial of the current terms counts.
     let trial = service.trial.as_ref().filter(|trial| trial.version == service.terms.version);
     offer["tests"] = match trial {
@@ -66,9 +66,9 @@ pub fn offer(soul: &Soul, service: &Service, has_model: bool) -> Value {
 }
 
 /// A service as its seller sees it.
-pub fn service(soul: &Soul, service: &Service, has_model: bool) -> Value {
+pub fn service(soul: &Soul, service: &Service, on: Conditions) -> Value {
     let terms = &service.terms;
-    let mut shown = offer(soul, service, has_model);
+    let mut shown = offer(soul, service, on);
     shown["active"] = json!(service.active);
     shown["tools"] = json!(terms.tools);
     shown["tool_budget_usd"] = terms.tool_budget.to_number();
@@ -81,11 +81,11 @@ pub fn service(soul: &Soul, service: &Service, has_model: bool) -> Value {
     shown
 }
 
-fn promises(offer: &mut Value, terms: &Terms, has_model: bool) {
+fn promises(offer: &mut Value, terms: &Terms, on: Conditions) {
     offer["sandbox"] = json!(terms.sandbox);
-    offer["executor"] = json!(terms.done_by(has_model));
+    offer["executor"] = json!(terms.done_by(on.has_model));
     offer["deadline_seconds"] = json!(terms.deadline_seconds);
-    offer["kept_if_failed_up_to"] = terms.kept_if_failed_up_to(has_model).to_number();
+    offer["kept_if_failed_up_to"] = terms.kept_if_failed_up_to(on).to_number();
     offer["output_schema"] = json!(terms.output_schema);
 }
 

@@ -28,7 +28,7 @@ use crate::domain::{self, Provisioning, SendingDomain, Warmup};
 use crate::mailbox::{self, Sent};
 use crate::{providers, receive, send};
 
-/// For each recipient: 0.005 USDC.
+/// For each recipient, unless the operator set another price: 0.005 USDC.
 pub const FEE: Usdc = Usdc::from_micro(5_000);
 
 pub static QUOTER: Quoter = Quoter { spec: &send::SPEC, quote: |toolbox, request| Box::pin(quote(toolbox, request)) };
@@ -40,6 +40,8 @@ pub(crate) const PINNED: &str = "pinned";
 /// The send takes a free address.
 pub(crate) const IS_NEW: &str = "is_new";
 pub(crate) const WARNING: &str = "warning";
+/// The price of one recipient, in micro-USDC.
+const EACH: &str = "each";
 /// The domain is not proven to be the caller's.
 const UNPROVEN: &str = "unproven";
 
@@ -218,7 +220,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         Some(named) => pinned(&toolbox, agent, &domains, named, recipients, now).await?,
         None => pooled(&domains, recipients, now)?,
     };
-    let mut asked = asked(&sender, recipients);
+    let mut asked = asked(&sender, request.tool.price.usual(), recipients);
     // The owner's rules see the recipients of a reply, too.
     if !request.input.contains_key("to_address") {
         asked.locked.insert("to_address".to_owned(), json!(content.to));
@@ -413,12 +415,19 @@ pub(crate) fn is_claimable(local: &str) -> bool {
 }
 
 /// The price of a number of recipients.
-pub(crate) fn price(recipients: u32) -> Usdc {
-    Usdc::from_micro(FEE.micro() * u64::from(recipients))
+fn price(each: Usdc, recipients: u32) -> Usdc {
+    Usdc::from_micro(each.micro().saturating_mul(u64::from(recipients)))
 }
 
-fn asked(sender: &Sender, recipients: u32) -> AskedPrice {
-    let price = price(recipients);
+/// The part of a quote's price that this number of recipients costs.
+pub(crate) fn used(locked: &Map<String, Value>, recipients: u32) -> Usdc {
+    // Quotes from before the price could be changed do not have it.
+    let each = locked.get(EACH).and_then(Value::as_u64).map_or(FEE, Usdc::from_micro);
+    price(each, recipients)
+}
+
+fn asked(sender: &Sender, each: Usdc, recipients: u32) -> AskedPrice {
+    let price = price(each, recipients);
     let zero = Usdc::ZERO.to_number();
     let mut context = json!({
         "domain": sender.from.domain(),
@@ -433,7 +442,7 @@ fn asked(sender: &Sender, recipients: u32) -> AskedPrice {
         "from_address": sender.from.as_str(),
         "recipients": recipients,
     });
-    let mut locked = json!({FROM: sender.from.as_str(), PINNED: sender.pinned});
+    let mut locked = json!({FROM: sender.from.as_str(), PINNED: sender.pinned, EACH: each.micro()});
     if sender.is_new {
         locked[IS_NEW] = json!(true);
     }
@@ -500,7 +509,7 @@ mod tests {
             warning: Some("pinned_over_limit"),
             records,
         };
-        let asked_for = asked(&sender(None), 3);
+        let asked_for = asked(&sender(None), FEE, 3);
         assert_eq!(asked_for.price, Usdc::from_micro(15_000));
         assert_eq!(asked_for.context["total_cost"].to_string(), "0.015");
         assert_eq!(asked_for.context["available"], true);
@@ -509,7 +518,11 @@ mod tests {
         assert_eq!(code(&Map::new(), &asked_for.locked), Ok(()));
         assert_eq!(code(&with("ada@AGENTS.test"), &asked_for.locked), Ok(()));
         assert_eq!(code(&with("bob@agents.test"), &asked_for.locked), Err("from_address_mismatch"));
-        let unproven = asked(&sender(Some(json!([]))), 1);
+        let dearer = asked(&sender(None), Usdc::from_micro(7_000), 3);
+        assert_eq!((dearer.price.micro(), dearer.context["service_fee"].to_string()), (21_000, "0.021".to_owned()));
+        assert_eq!(used(&dearer.locked, 2), Usdc::from_micro(14_000), "what is charged follows the quote");
+        assert_eq!(used(&Map::new(), 2), Usdc::from_micro(10_000));
+        let unproven = asked(&sender(Some(json!([]))), FEE, 1);
         assert_eq!(
             (&unproven.context["status"], &unproven.context["available"]),
             (&json!("unprovisioned"), &json!(false))

@@ -966,7 +966,7 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
     if let Some(warning) = warning {
         result["warning"] = warning;
     }
-    let used = quote::price(u32::try_from(accepted.len()).unwrap_or(u32::MAX));
+    let used = quote::used(&task.locked, u32::try_from(accepted.len()).unwrap_or(u32::MAX));
     Ok(Output::new(result, source).charging(used))
 }
 

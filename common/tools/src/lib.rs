@@ -70,6 +70,8 @@ pub struct Task {
     pub input: Map<String, Value>,
     /// What the quote fixed for the work ([`quoting::AskedPrice::locked`]); empty without an asked price.
     pub locked: Map<String, Value>,
+    /// What the call costs at most, in micro-USDC. The tool's entry has the catalog's price, not the operator's.
+    pub price: Usdc,
     /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
     /// The agent that called the tool, directly or through its own job.

@@ -19,8 +19,10 @@ pub struct Quoter {
 }
 
 /// The call whose price is asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct QuoteRequest {
+    /// The tool, at the operator's prices. The computed price has to follow its usual price in proportion.
+    pub tool: &'static ToolSpec,
     /// Validated against the tool's fields.
     pub input: Map<String, Value>,
     /// The agent that the caller names.
@@ -36,6 +38,7 @@ pub struct AskedPrice {
     pub price: Usdc,
     /// Shown with the quote.
     pub context: Map<String, Value>,
-    /// Given to the work as [`crate::Task::locked`]; not shown. At most a few hundred bytes.
+    /// Given to the work as [`crate::Task::locked`]; not shown. Work that charges by what it used needs its price per unit
+    /// here: the operator's prices may have changed by then, and the worker does not know them. At most a few hundred bytes.
     pub locked: Map<String, Value>,
 }

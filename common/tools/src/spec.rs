@@ -8,7 +8,7 @@ use base::clock::Timestamp;
 use base::ids::RequestId;
 use base::input::{Field, FieldError, Format, Kind, Range};
 use base::money::Usdc;
-use platform::config::{Capability, ProvidersConfig};
+use platform::config::{Capability, PriceTable, ProvidersConfig};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
@@ -60,6 +60,45 @@ impl Catalog {
             .chain(MARKET)
             .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
             .map(|tool| tool.name)
+    }
+
+    /// The catalog at the operator's prices. Everything that shows or charges a price has to read it from this one. Changed
+    /// entries are never freed: a process makes them once.
+    pub fn priced(&'static self, prices: &PriceTable) -> &'static Catalog {
+        if prices.tools.is_empty() {
+            return self;
+        }
+        let priced = |tool: &&'static ToolSpec| -> &'static ToolSpec {
+            match prices.tools.get(tool.name) {
+                Some(price) => Box::leak(Box::new(ToolSpec { price: tool.price.at(*price), ..**tool })),
+                None => *tool,
+            }
+        };
+        let tools = self.tools.iter().map(priced).collect();
+        Box::leak(Box::new(Catalog { tools, quoters: self.quoters.clone(), providers: self.providers }))
+    }
+
+    /// Checks the names in the operator's prices. A function that sells nothing knows no names.
+    ///
+    /// # Errors
+    /// The message has every name that is not a tool's, and every one whose price is not the operator's.
+    pub fn check_prices(&self, prices: &PriceTable) -> Result<(), StoreError> {
+        let problem = |name: &String| {
+            if self.tools.is_empty() || self.tools.iter().any(|tool| tool.name == name) {
+                None
+            } else if MARKET.iter().any(|tool| tool.name == name) {
+                Some(format!("{name:?}, whose price the sellers set"))
+            } else if TOP_UP.name == name {
+                Some(format!("{name:?}, whose price is the amount that is bought"))
+            } else {
+                Some(format!("{name:?}, which is not a tool"))
+            }
+        };
+        let problems: Vec<String> = prices.tools.keys().filter_map(problem).collect();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(StoreError::new(format_args!("PRICES names {}", problems.join("; "))))
     }
 
     /// Checks that every configured provider has an adapter, so that a mistyped name fails at startup and not at the first
@@ -183,8 +222,9 @@ impl fmt::Display for Need {
 pub enum Price {
     /// A fixed price in micro-USDC.
     Fixed(Usdc),
-    /// A price computed from the validated input, and the price shown when no input is known.
-    Of { input: fn(&serde_json::Map<String, Value>) -> Usdc, usual: Usdc },
+    /// A price computed from the validated input and the usual price, which is shown when no input is known. The operator
+    /// changes the usual price, so the computed one has to follow it in proportion.
+    Of { input: fn(&serde_json::Map<String, Value>, Usdc) -> Usdc, usual: Usdc },
     /// A price that the tool's quoter computes ([`crate::quoting`]): the price shown when no input is known, and the highest
     /// possible one.
     Asked { usual: Usdc, most: Usdc },
@@ -195,7 +235,20 @@ impl Price {
     pub fn of(&self, input: &serde_json::Map<String, Value>) -> Usdc {
         match self {
             Price::Fixed(price) | Price::Asked { usual: price, .. } => *price,
-            Price::Of { input: price, .. } => price(input),
+            Price::Of { input: price, usual } => price(input, *usual),
+        }
+    }
+
+    /// The same price, after the operator changed the usual one.
+    fn at(&self, usual: Usdc) -> Price {
+        match *self {
+            Price::Fixed(_) => Price::Fixed(usual),
+            Price::Of { input, .. } => Price::Of { input, usual },
+            Price::Asked { usual: before, most } => {
+                let most = u128::from(most.micro()) * u128::from(usual.micro());
+                let most = most.div_ceil(u128::from(before.micro().max(1)));
+                Price::Asked { usual, most: Usdc::from_micro(u64::try_from(most).unwrap_or(u64::MAX)) }
+            }
         }
     }
 
@@ -346,3 +399,66 @@ pub static URI: Format = Format {
     matches: |text| url::Url::parse(text).is_ok(),
     message: "must be an absolute URL",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static FIXED: ToolSpec =
+        ToolSpec { name: "fixed", price: Price::Fixed(Usdc::from_micro(1_000)), ..ToolSpec::DIRECT };
+    static COMPUTED: ToolSpec = ToolSpec {
+        name: "computed",
+        price: Price::Of {
+            input: |input, usual| Usdc::from_micro(usual.micro() * input.len() as u64),
+            usual: Usdc::from_micro(1_000),
+        },
+        ..ToolSpec::DIRECT
+    };
+    static ASKED: ToolSpec = ToolSpec {
+        name: "asked",
+        price: Price::Asked { usual: Usdc::from_micro(3_000), most: Usdc::from_micro(30_001) },
+        ..ToolSpec::DIRECT
+    };
+
+    fn catalog() -> &'static Catalog {
+        let tools = vec![&FIXED, &COMPUTED, &ASKED];
+        Box::leak(Box::new(Catalog { tools, quoters: Vec::new(), providers: |_| Vec::new() }))
+    }
+
+    fn table(prices: &[(&str, u64)]) -> PriceTable {
+        let tools = prices.iter().map(|(name, price)| ((*name).to_owned(), Usdc::from_micro(*price))).collect();
+        PriceTable { tools, ..PriceTable::default() }
+    }
+
+    #[test]
+    fn the_operators_prices_replace_the_catalogs() {
+        let catalog = catalog();
+        assert!(std::ptr::eq(catalog.priced(&PriceTable::default()), catalog));
+        let priced = catalog.priced(&table(&[("fixed", 2_500), ("computed", 7), ("asked", 1_000)]));
+        let input: Map<String, Value> = serde_json::from_value(serde_json::json!({"a": 1, "b": 2})).unwrap();
+        let price = |name: &str| priced.find(name).unwrap().price;
+        assert_eq!((price("fixed").of(&input).micro(), price("fixed").usual().micro()), (2_500, 2_500));
+        assert_eq!((price("computed").of(&input).micro(), price("computed").usual().micro()), (14, 7));
+        let Price::Asked { usual, most } = price("asked") else { panic!("still asked") };
+        assert_eq!((usual.micro(), most.micro()), (1_000, 10_001));
+        // Others keep theirs, and the catalog itself is not changed.
+        let priced = catalog.priced(&table(&[("asked", 1_000)]));
+        assert!(std::ptr::eq(priced.find("fixed").unwrap(), &FIXED));
+        assert_eq!(catalog.find("asked").unwrap().price.usual().micro(), 3_000);
+    }
+
+    #[test]
+    fn every_unknown_name_is_reported() {
+        let catalog = catalog();
+        assert!(catalog.check_prices(&table(&[("fixed", 1), ("asked", 1)])).is_ok());
+        let wrong = table(&[("fixed", 1), ("fxed", 1), ("soul", 1), ("credits_top_up", 1), ("other", 1)]);
+        let error = catalog.check_prices(&wrong).unwrap_err().to_string();
+        for name in
+            ["\"fxed\", which is not", "\"soul\", whose", "\"credits_top_up\", whose", "\"other\", which is not"]
+        {
+            assert!(error.contains(name), "{name} in {error}");
+        }
+        assert!(!error.contains("\"fixed\""), "{error}");
+        assert!(NOTHING.check_prices(&wrong).is_ok());
+    }
+}

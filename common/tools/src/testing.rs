@@ -38,6 +38,7 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
     let task = Task {
         tool: runner.spec,
         locked: Default::default(),
+        price: runner.spec.price.of(&input),
         input,
         request_id: RequestId::random(),
         agent: AgentId::of(Address::ZERO),

@@ -24,7 +24,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     summary: "Prepaid credits, one for each USDC paid",
     group: "credits",
     paths: &["/v1/credits/top-up"],
-    price: Price::Of { input: amount, usual: LEAST },
+    price: Price::Of { input: |input, _| amount(input), usual: LEAST },
     sells_credits: true,
     category: "infrastructure",
     input: AMOUNT,

@@ -43,7 +43,7 @@ async fn main() -> Result<(), Failed> {
         deadline: clock.now().plus(Duration::from_secs(60)),
     };
     let begun = Instant::now();
-    let executor = ProgramExecutor::new(ToolAccess { runners: &[], toolbox: Arc::new(toolbox) });
+    let executor = ProgramExecutor::new(ToolAccess { runners: &[], catalog: &CATALOG, toolbox: Arc::new(toolbox) });
     let report = executor.run(&commission, &mut Spending::new(Usage::NONE, Usage::NONE, Unrecorded)).await;
     eprintln!("took {:?}; log:\n{}", begun.elapsed(), report.log);
     let work = report.outcome.map_err(|error| error.message)?;

@@ -21,7 +21,7 @@ pub fn service_runner(
     toolbox: &Arc<Toolbox>,
     runners: &'static [&'static Runner],
 ) -> Result<SoulServiceRunner, StoreError> {
-    let access = ToolAccess { runners, toolbox: toolbox.clone() };
+    let access = ToolAccess { runners, catalog: app.catalog, toolbox: toolbox.clone() };
     let model = ModelExecutor::configured(access.clone());
     if model.is_none() && app.config.model.is_some() {
         return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));

@@ -26,7 +26,7 @@ fn access() -> ToolAccess {
     let config = Arc::new(config);
     let connections = Connections::open(&config).unwrap();
     let toolbox = App::new(config, &connections, &CATALOG).toolbox(&connections, FetchPolicy::default()).unwrap();
-    ToolAccess { runners: RUNNERS, toolbox: Arc::new(toolbox) }
+    ToolAccess { runners: RUNNERS, catalog: &CATALOG, toolbox: Arc::new(toolbox) }
 }
 
 /// A program with one memory, the imports most of these tests need, and this body of `_start`.

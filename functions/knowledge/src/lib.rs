@@ -7,7 +7,6 @@ use api::routes;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use catalog::CATALOG;
 use gate::{Call, Gate};
 use http::Method;
 use platform::http::ApiError;
@@ -34,7 +33,7 @@ struct Shop {
 }
 
 pub fn router(gate: Arc<Gate>) -> Router {
-    let tools = CATALOG.iter().filter(|tool| tool.group == GROUP);
+    let tools = gate.app.catalog.iter().filter(|tool| tool.group == GROUP);
     let tools = Arc::new(tools.flat_map(|tool| tool.paths.iter().map(|path| (*path, *tool))).collect());
     routes::with_middleware(Router::new().fallback(answer).with_state(Shop { gate, tools }))
 }

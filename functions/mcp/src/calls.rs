@@ -6,7 +6,6 @@ use axum::response::Response;
 use base::encoding::base64_standard;
 use base::input::{self, FieldError};
 use base::money::Usdc;
-use catalog::CATALOG;
 use gate::limits::Owned;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
@@ -226,7 +225,9 @@ impl Shop {
     /// The price list: the catalog without unavailable tools.
     pub fn prices(&self, lacking: &Lacking) -> Value {
         let config = &self.app.config;
-        let tools: Vec<Value> = CATALOG
+        let tools: Vec<Value> = self
+            .app
+            .catalog
             .iter()
             .chain(MARKET)
             .chain([&TOP_UP])

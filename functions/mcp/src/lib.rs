@@ -62,7 +62,7 @@ pub struct Shop {
 
 /// The protocol's methods over these groups. `quotes` is the service's key for quotes.
 pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
-    let (tools, prefix) = (tools::all(&app.config), tools::prefix(&app.config));
+    let (tools, prefix) = (tools::all(&app.config, app.catalog), tools::prefix(&app.config));
     Server(Arc::new(Shop { app, groups, tools, prefix, quotes: quotes.clone(), poll_keys: requests::key(quotes) }))
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use ::catalog::CATALOG;
 use base::input::{self, Field, Kind};
 use base::money::Usdc;
 use gate::limits::Class;
@@ -10,7 +9,7 @@ use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use tools::soul::{EXECUTION, PURCHASE};
-use tools::spec::{self, Answer, MARKET, Price, TOP_UP, ToolSpec};
+use tools::spec::{self, Answer, Catalog, MARKET, Price, TOP_UP, ToolSpec};
 use tools_lookups::lookups;
 
 use crate::reads::{READS, Read, SHORT, SLUG};
@@ -100,9 +99,9 @@ pub fn prefix(config: &Config) -> String {
 
 /// Every tool of this deployment, in the order agents see them. The lookups come last, each as a tool of its own, because
 /// there are many. Clients that read only the first page reach all of them through one tool, by name.
-pub fn all(config: &Config) -> Vec<Entry> {
+pub fn all(config: &Config, catalog: &Catalog) -> Vec<Entry> {
     let prefix = prefix(config);
-    let paid = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).copied();
+    let paid = catalog.iter().chain(MARKET).chain([&TOP_UP]).copied();
     let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
     let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
     let kinds = [Call::Prices].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
@@ -315,6 +314,8 @@ pub fn object(value: Value) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use ::catalog::CATALOG;
+
     use super::*;
 
     fn tools() -> Vec<Entry> {
@@ -323,7 +324,7 @@ mod tests {
             "SERVICE_NAME" => Some("Acme-Tools".to_owned()),
             _ => None,
         };
-        all(&Config::read(read).unwrap())
+        all(&Config::read(read).unwrap(), &CATALOG)
     }
 
     /// The first page, which a client reads before its first call, has everything except the lookups. It was 145 KB when

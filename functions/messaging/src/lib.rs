@@ -14,7 +14,6 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use catalog::CATALOG;
 use gate::app::App;
 use gate::{Call, Gate};
 use http::StatusCode;
@@ -58,7 +57,7 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/tools/inbox", get(inbox::list))
         .route("/v1/tools/inbox/{emailId}", get(inbox::show))
         .route("/v1/providers/ses", post(events::ses));
-    for tool in CATALOG.iter().copied().filter(|tool| tool.group == GROUP) {
+    for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == GROUP) {
         for path in tool.paths {
             let sell = move |State(state): State<Messaging>, request: Request| sell(state, tool, request);
             router = router.route(path, post(sell));

@@ -17,7 +17,8 @@ pub async fn quote(State(state): State<Messaging>, request: Request) -> Response
     let resource = state.app().resource_url(&parts);
     let answer = async {
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        let call = Call { tool: &send::SPEC, listing: None, resource: &resource, headers: &parts.headers, body };
+        let tool = state.app().catalog.find(send::SPEC.name).unwrap_or(&send::SPEC);
+        let call = Call { tool, listing: None, resource: &resource, headers: &parts.headers, body };
         Ok(private_json(StatusCode::OK, &view(state.gate.quote_only(call).await?)))
     };
     gate::respond(answer.await)

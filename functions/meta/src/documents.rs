@@ -29,6 +29,7 @@ pub fn openapi(app: &App, lacking: &Lacking) -> Result<Kept, ApiError> {
         network: &network,
         version: env!("CARGO_PKG_VERSION"),
         lacking,
+        catalog: app.catalog,
     };
     let text = document::document(&facts).to_string();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());

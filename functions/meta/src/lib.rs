@@ -12,7 +12,6 @@ use axum::extract::{RawQuery, State};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use catalog::CATALOG;
 use gate::app::App;
 use gate::limits;
 use gate::respond;
@@ -44,7 +43,7 @@ impl Meta {
     /// The documents for the origin of a request.
     async fn documents(&self, headers: &HeaderMap) -> Arc<Documents> {
         let lacking = self.app.lacking().await;
-        self.library.of(&self.app.config, &self.app.origin(headers), lacking)
+        self.library.of(&self.app.config, self.app.catalog, &self.app.origin(headers), lacking)
     }
 
     /// The API description, made again when the available tools change.
@@ -92,7 +91,8 @@ pub fn router(app: App, queues: Queues) -> Router {
 async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let config = &meta.app.config;
     let lacking = meta.app.lacking().await;
-    let tools: Vec<_> = CATALOG
+    let catalog = meta.app.catalog;
+    let tools: Vec<_> = catalog
         .iter()
         .filter(|tool| lacking.can(tool))
         .map(|tool| json!({"tool": tool.name, "method": "POST", "path": tool.path(), "price_usdc": tool.price.usual().to_string(), "summary": tool.summary}))
@@ -180,7 +180,8 @@ async fn discover(State(meta): State<Meta>, RawQuery(query): RawQuery, headers: 
 }
 
 async fn found(meta: &Meta, query: Option<&str>) -> Result<Kept, ApiError> {
-    let page = search::discover(&meta.app.config.service_name, query, &*meta.app.lacking().await)?;
+    let app = &meta.app;
+    let page = search::discover(app.catalog, &app.config.service_name, query, &*app.lacking().await)?;
     Ok(Kept::json(&serde_json::to_value(&page).map_err(StoreError::new)?, 300))
 }
 

@@ -22,7 +22,7 @@ pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Resp
         let soul = seller::caller(&market.app, &headers).await?;
         let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
         let services: Vec<Value> =
-            services.iter().map(|service| view::service(&soul, service, market.has_model())).collect();
+            services.iter().map(|service| view::service(&soul, service, market.conditions())).collect();
         let body = json!({"services": services});
         let bytes = body.to_string().len();
         limits::take_list(&market.app, Subject::Soul(soul.id()), Class::Export, bytes).await?;
@@ -88,7 +88,7 @@ pub async fn program(
 }
 
 fn shown(market: &Market, status: StatusCode, soul: &Soul, offered: &Offered) -> Response {
-    let mut body = json!({"success": true, "service": view::service(soul, &offered.service, market.has_model())});
+    let mut body = json!({"success": true, "service": view::service(soul, &offered.service, market.conditions())});
     if let Some(secret) = &offered.webhook_secret {
         body["webhook_secret"] = json!(secret);
     }

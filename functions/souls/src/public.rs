@@ -30,7 +30,7 @@ pub async fn profile(State(market): State<Arc<Market>>, Segment(name): Segment) 
         let soul = soul::find(db, &name).await?.ok_or(ApiError::NotFound)?;
         let services = if soul.is_active() { service::of_soul(db, soul.slug.as_str()).await? } else { Vec::new() };
         let offered = services.iter().filter(|service| service.is_offered());
-        let services: Vec<Value> = offered.map(|service| view::offer(&soul, service, market.has_model())).collect();
+        let services: Vec<Value> = offered.map(|service| view::offer(&soul, service, market.conditions())).collect();
         let (lately, reputation) = tokio::join!(
             recent::purchases(db, soul.slug.as_str(), market.app.clock.now()),
             reputation::public(db, soul.slug.as_str()),

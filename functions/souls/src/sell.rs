@@ -10,6 +10,7 @@ use base::money::Usdc;
 use gate::{Call, parse_body};
 use http::{HeaderMap, StatusCode};
 use ledger::earning;
+use ledger::fee::Split;
 use ledger::payments::wire;
 use market::offer::Execution;
 use market::{Market, offer, party, respond, soul};
@@ -40,7 +41,7 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
             check_form(&parts.headers, &body)?;
             let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
             let now = market.app.clock.now().to_string();
-            let body = offer::handed_over(soul, text, &soul_md, Usdc::ZERO, &now);
+            let body = offer::handed_over(soul, text, &soul_md, Split::default(), &now);
             return Ok(private_json(StatusCode::OK, &body));
         }
         if let Some(answer) = owned(&market, &path, Some(text.version), &parts.headers).await? {
@@ -88,7 +89,7 @@ async fn owned(
     let Some(text) = soul::load_version(db, soul.slug.as_str(), licence.version).await? else { return Ok(None) };
     market.app.caller(headers, Scope::Read).await?;
     let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
-    let body = offer::handed_over(&soul, &text, &soul_md, licence.price, &licence.bought_at.to_string());
+    let body = offer::handed_over(&soul, &text, &soul_md, licence.split(), &licence.bought_at.to_string());
     Ok(Some(private_json(StatusCode::OK, &body)))
 }
 

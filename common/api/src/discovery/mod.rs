@@ -17,12 +17,12 @@ pub mod search;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use catalog::{CATALOG, UPDATED};
+use catalog::UPDATED;
 use platform::config::Config;
 use platform::http::Kept;
 use serde_json::json;
 use tools::availability::Lacking;
-use tools::spec::{TOP_UP, ToolSpec};
+use tools::spec::{Catalog, TOP_UP, ToolSpec};
 
 pub use guides::PAGES;
 
@@ -33,7 +33,7 @@ const LLMS: &str = include_str!("texts/llms.md");
 const SKILL: &str = include_str!("texts/skill.md");
 
 /// Facts about this deployment that the documents contain.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Site {
     pub service: String,
     /// Without a trailing slash.
@@ -41,24 +41,27 @@ pub struct Site {
     /// CAIP-2.
     pub network: String,
     pub token: String,
+    /// The tools, at the operator's prices.
+    pub catalog: &'static Catalog,
     /// Tools to leave out.
     pub lacking: Arc<Lacking>,
 }
 
 impl Site {
-    pub fn new(config: &Config, origin: &str, lacking: Arc<Lacking>) -> Site {
+    pub fn new(config: &Config, catalog: &'static Catalog, origin: &str, lacking: Arc<Lacking>) -> Site {
         Site {
             service: config.service_name.clone(),
             origin: origin.to_owned(),
             network: config.chain.caip2(),
             token: config.chain.token.address.to_string(),
+            catalog,
             lacking,
         }
     }
 
     /// The tools that are available here.
     fn tools(&self) -> impl Iterator<Item = &'static ToolSpec> {
-        CATALOG.iter().copied().filter(|tool| self.lacking.can(tool))
+        self.catalog.iter().copied().filter(|tool| self.lacking.can(tool))
     }
 
     /// Everything with one path and one price: tools and credits. Souls' offers have their own list.
@@ -147,14 +150,20 @@ impl Documents {
 pub struct Library(Mutex<Option<Arc<Documents>>>);
 
 impl Library {
-    pub fn of(&self, config: &Config, origin: &str, lacking: Arc<Lacking>) -> Arc<Documents> {
+    pub fn of(
+        &self,
+        config: &Config,
+        catalog: &'static Catalog,
+        origin: &str,
+        lacking: Arc<Lacking>,
+    ) -> Arc<Documents> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some(documents) if documents.site.origin == origin && documents.site.lacking == lacking => {
                 documents.clone()
             }
             _ => {
-                let documents = Arc::new(Documents::new(Site::new(config, origin, lacking)));
+                let documents = Arc::new(Documents::new(Site::new(config, catalog, origin, lacking)));
                 *last = Some(documents.clone());
                 documents
             }
@@ -183,7 +192,7 @@ fn llms(site: &Site) -> String {
 
 fn skill(site: &Site) -> String {
     let titles: Vec<String> = site.tools().map(|tool| tool.title.to_lowercase()).collect();
-    let first = site.tools().next().unwrap_or(CATALOG[0]);
+    let first = site.tools().next().unwrap_or(site.catalog[0]);
     let name = format!("{}-tools", site.service.to_ascii_lowercase());
     site.fill(
         SKILL,
@@ -226,6 +235,8 @@ fn x402(site: &Site) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
+    use catalog::CATALOG;
+
     use super::*;
 
     fn site() -> Site {
@@ -234,6 +245,7 @@ mod tests {
             origin: "https://a.example".to_owned(),
             network: "eip155:8453".to_owned(),
             token: "0xT".to_owned(),
+            catalog: &CATALOG,
             lacking: Arc::default(),
         }
     }

@@ -4,12 +4,11 @@
 
 use base::digest::sha256_parts;
 use base::encoding::{base64_any, base64_url};
-use catalog::CATALOG;
 use platform::http::{ApiError, Params};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tools::availability::Lacking;
-use tools::spec::{Answer, MARKET, Price, TOP_UP, ToolSpec};
+use tools::spec::{Answer, Catalog, MARKET, Price, TOP_UP, ToolSpec};
 
 /// The value of `include` that also lists unavailable tools.
 pub const UNAVAILABLE: &str = "unavailable";
@@ -58,7 +57,7 @@ pub struct Page {
 }
 
 /// Answers a query string. Unavailable tools are listed only with `include=unavailable`.
-pub fn discover(service: &str, query: Option<&str>, lacking: &Lacking) -> Result<Page, ApiError> {
+pub fn discover(catalog: &Catalog, service: &str, query: Option<&str>, lacking: &Lacking) -> Result<Page, ApiError> {
     let mut params = Params::of(query);
     let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
     let asked = params.short_text("query", MAX_QUERY).unwrap_or_default().to_lowercase();
@@ -71,7 +70,7 @@ pub fn discover(service: &str, query: Option<&str>, lacking: &Lacking) -> Result
         Some(cursor) => offset_of(cursor, &mark).ok_or(ApiError::InvalidCursor)?,
         None => 0,
     };
-    let mut found = matching(&asked, category.as_deref());
+    let mut found = matching(catalog, &asked, category.as_deref());
     found.retain(|tool| include.is_some() || lacking.can(tool));
     let next_cursor =
         (offset + limit < found.len()).then(|| base64_url(format!("{}.{mark}", offset + limit).as_bytes()));
@@ -93,9 +92,9 @@ fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
 }
 
 /// Tools of the category that match a word, best first, then in the catalog's order.
-fn matching(asked: &str, category: Option<&str>) -> Vec<&'static ToolSpec> {
+fn matching(catalog: &Catalog, asked: &str, category: Option<&str>) -> Vec<&'static ToolSpec> {
     let words: Vec<&str> = words(asked).collect();
-    let sold = CATALOG.iter().chain(MARKET).copied().chain([TOP_UP]);
+    let sold = catalog.iter().chain(MARKET).copied().chain([TOP_UP]);
     let mut found: Vec<(u32, &ToolSpec)> = sold
         .filter(|tool| category.is_none_or(|category| category == tool.category))
         .map(|tool| (words.iter().map(|word| weight(tool, word)).sum(), tool))
@@ -167,27 +166,29 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
 
 #[cfg(test)]
 mod tests {
+    use catalog::CATALOG;
+
     use super::*;
 
     fn everything(query: &str) -> Result<Page, ApiError> {
-        discover("Agora", Some(query), &Lacking::default())
+        discover(&CATALOG, "Agora", Some(query), &Lacking::default())
     }
 
     #[test]
     fn unavailable_tools_are_found_only_on_request() {
         let lacking = Lacking::new([("vin_decode".to_owned(), "key of somebody".to_owned())]);
-        let found = |query: &str| discover("Agora", Some(query), &lacking).unwrap();
+        let found = |query: &str| discover(&CATALOG, "Agora", Some(query), &lacking).unwrap();
         assert!(found("query=vin").tools.is_empty());
         let shown = found("query=vin&include=unavailable").tools;
         assert_eq!(shown.iter().map(|tool| tool.lacks.as_deref()).collect::<Vec<_>>(), [Some("key of somebody")]);
         // A cursor from before the change would skip or repeat a tool.
         let cursor = everything("limit=1").unwrap().next_cursor.unwrap();
-        let other = discover("Agora", Some(&format!("limit=1&cursor={cursor}")), &lacking);
+        let other = discover(&CATALOG, "Agora", Some(&format!("limit=1&cursor={cursor}")), &lacking);
         assert_eq!(other.err().map(|error| error.code()), Some("invalid_cursor"));
     }
 
     fn names(query: &str) -> Vec<&'static str> {
-        discover("Agora", Some(query), &Lacking::default()).unwrap().tools.into_iter().map(|tool| tool.name).collect()
+        everything(query).unwrap().tools.into_iter().map(|tool| tool.name).collect()
     }
 
     #[test]

@@ -8,7 +8,7 @@ use market::checkout::handlers::{CREDITS, X402};
 use market::form::MOST_FOR_TEXT;
 use serde_json::{Map, Value, json};
 use tools::availability::Lacking;
-use tools::spec::{MARKET, Price, RECEIPT_FIELDS, ToolSpec};
+use tools::spec::{Catalog, MARKET, Price, RECEIPT_FIELDS, ToolSpec};
 use tools::top_up;
 
 use super::checkout::ACP_ERROR;
@@ -27,6 +27,8 @@ pub struct Facts<'a> {
     pub version: &'a str,
     /// Unavailable tools; they are described too, and marked.
     pub lacking: &'a Lacking,
+    /// The tools, at the operator's prices.
+    pub catalog: &'a Catalog,
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
@@ -73,7 +75,7 @@ pub fn document(facts: &Facts<'_>) -> Value {
     for operation in super::all() {
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
-        let described = describe(&operation, group, facts.lacking, &mut common);
+        let described = describe(&operation, group, facts, &mut common);
         item[operation.method.to_ascii_lowercase()] = described;
     }
     let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
@@ -163,7 +165,7 @@ fn security(auth: Auth) -> Value {
     }
 }
 
-fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut Common) -> Value {
+fn describe(operation: &Operation, group: &str, facts: &Facts<'_>, common: &mut Common) -> Value {
     let tag = TAGS.iter().find(|(known, ..)| *known == group).map_or("Service", |(_, name, _)| name);
     let mut described = json!({
         "operationId": operation.id,
@@ -186,7 +188,8 @@ fn describe(operation: &Operation, group: &str, lacking: &Lacking, common: &mut 
         described["x-also-checked"] = json!(operation.beyond_schema);
     }
     if let Some(tool) = operation.sells {
-        match lacking.of(tool) {
+        let tool = facts.catalog.find(tool.name).unwrap_or(tool);
+        match facts.lacking.of(tool) {
             // Directories of paid resources list what has a price.
             None => described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]}),
             Some(what) => described["x-unavailable"] = json!(format!("this deployment has no {what}")),

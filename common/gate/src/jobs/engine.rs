@@ -458,6 +458,7 @@ impl Engine {
             tool: runner.spec,
             input,
             locked,
+            price: job.price,
             request_id: job.request_id,
             agent: job.agent,
             wallet_signed: job.charge.token.is_none(),

@@ -12,7 +12,7 @@ use platform::http::log;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
-use tools::spec::{Price, ToolSpec};
+use tools::spec::{Catalog, Price, ToolSpec};
 use tools::{Reporter, Runner, Task, Toolbox};
 
 use super::{Commission, NotTaken, Resource, Spending};
@@ -26,6 +26,8 @@ pub const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
 #[derive(Clone)]
 pub struct ToolAccess {
     pub runners: &'static [&'static Runner],
+    /// The entries at the operator's prices.
+    pub catalog: &'static Catalog,
     pub toolbox: Arc<Toolbox>,
 }
 
@@ -102,7 +104,7 @@ impl<'a> Allowance<'a> {
         let arguments = self.valid(runner.spec, arguments)?;
         let judged = self.access.toolbox.judge.check(runner.spec, &arguments).await;
         judged.map_err(|blocked| format!("this may not be sent ({})", blocked.categories.join(", ")))?;
-        let price = runner.spec.price.of(&arguments);
+        let price = self.access.catalog.find(name).unwrap_or(runner.spec).price.of(&arguments);
         self.spending.take(Resource::Tools, price).await.map_err(|refused| match refused {
             NotTaken::OverBudget { left } => format!("it costs {price} USDC, and {left} are left of the budget"),
             NotTaken::NotRecorded => "no tool can be called at the moment".to_owned(),
@@ -111,6 +113,7 @@ impl<'a> Allowance<'a> {
             tool: runner.spec,
             input: arguments,
             locked: Default::default(),
+            price,
             request_id: self.request_id,
             agent: self.agent,
             wallet_signed: false,
@@ -157,6 +160,7 @@ impl<'a> Allowance<'a> {
 mod tests {
     use evm::Address;
     use serde_json::json;
+    use tools::spec::NOTHING;
     use tools::testing;
     use tools_people::verification::identity;
 
@@ -167,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn a_tool_that_waits_for_a_person_is_never_offered() {
         static RUNNERS: [&Runner; 2] = [&identity::RUNNER, &web_read::RUNNER];
-        let access = ToolAccess { runners: &RUNNERS, toolbox: testing::toolbox(&[]) };
+        let access = ToolAccess { runners: &RUNNERS, catalog: &NOTHING, toolbox: testing::toolbox(&[]) };
         let commission = Commission {
             request_id: RequestId::random(),
             agent: AgentId::of(Address::ZERO),

@@ -10,6 +10,7 @@ use base::digest;
 use base::encoding::{base64_any, base64_url};
 use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
+use platform::config::PlatformFee;
 use platform::http::ApiError;
 use ring::hmac;
 use subtle::ConstantTimeEq;
@@ -17,8 +18,10 @@ use subtle::ConstantTimeEq;
 const PREFIX: &str = "quote_";
 const VERSION: u8 = 4;
 const MAC_BYTES: usize = 16;
-/// version, uid, time given, expiry, amount, credits, terms, binding
-const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 8 + 4 + 16;
+/// version, uid, time given, expiry, amount, credits, platform's fee in per cent, terms, binding
+const BODY_BYTES: usize = 1 + 12 + 8 + 8 + 8 + 8 + 1 + 3 + 16;
+/// Largest version of terms that a token has room for.
+const MAX_TERMS: u32 = 0xff_ffff;
 
 /// The purchase a quote is bound to: the tool and the exact body.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,8 @@ pub struct Quote {
     pub credits: Usdc,
     /// The quoted version of a seller's terms; 0 for our own tools.
     pub terms: u32,
+    /// The platform's fee on a seller's sale when the quote was given.
+    pub fee: PlatformFee,
     binding: [u8; 16],
 }
 
@@ -74,12 +79,13 @@ impl Quote {
         // Whole seconds: the token carries no fractions.
         let (given, expires) = (Timestamp::from_secs(now.secs()), Timestamp::from_secs(now.plus(validity).secs()));
         let binding = binding(purchase, agent);
-        Quote { uid: digest::random(), given, expires, amount, credits: Usdc::ZERO, terms: 0, binding }
+        let (uid, fee) = (digest::random(), PlatformFee::default());
+        Quote { uid, given, expires, amount, credits: Usdc::ZERO, terms: 0, fee, binding }
     }
 
-    /// The same quote, for this version of a seller's terms.
-    pub fn under_terms(self, terms: u32) -> Quote {
-        Quote { terms, ..self }
+    /// The same quote, for this version of a seller's terms and at this platform fee.
+    pub fn under_terms(self, terms: u32, fee: PlatformFee) -> Quote {
+        Quote { terms: terms.min(MAX_TERMS), fee, ..self }
     }
 
     /// Reads a token that is ours, for any purchase and of any age.
@@ -153,7 +159,9 @@ impl Quote {
             expires: Timestamp::from_secs(i64::from_be_bytes(body[21..29].try_into().ok()?)),
             amount: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
             credits: Usdc::from_micro(u64::from_be_bytes(body[37..45].try_into().ok()?)),
-            terms: u32::from_be_bytes(body[45..49].try_into().ok()?),
+            // Zero in quotes from before the fee could be changed.
+            fee: PlatformFee::of_percent(body[45]).unwrap_or_default(),
+            terms: u32::from_be_bytes([0, body[46], body[47], body[48]]),
             binding: body[49..65].try_into().ok()?,
         })
     }
@@ -166,7 +174,8 @@ impl Quote {
         body[21..29].copy_from_slice(&self.expires.secs().to_be_bytes());
         body[29..37].copy_from_slice(&self.amount.micro().to_be_bytes());
         body[37..45].copy_from_slice(&self.credits.micro().to_be_bytes());
-        body[45..49].copy_from_slice(&self.terms.to_be_bytes());
+        body[45] = self.fee.percent();
+        body[46..49].copy_from_slice(&self.terms.to_be_bytes()[1..]);
         body[49..65].copy_from_slice(&self.binding);
         body
     }
@@ -218,6 +227,24 @@ mod tests {
             let by_other = Quote::redeem(&token, &key(), purchase, other, NOW);
             assert_eq!(by_other, if agent.is_none() { Ok(quote) } else { Err(QuoteError::Mismatch) });
         }
+    }
+
+    #[test]
+    fn a_token_keeps_the_terms_and_the_fee() {
+        let (payer, purchase) = (AgentId::of(Address::ZERO), Purchase { tool: "soul", body: &[1; 32] });
+        for (terms, percent) in [(1, 1), (300, 20), (MAX_TERMS, 50)] {
+            let quote = Quote::offer(purchase, None, Usdc::from_micro(10_000), NOW, VALIDITY)
+                .under_terms(terms, PlatformFee::of_percent(percent).unwrap());
+            assert_eq!(Quote::redeem(&quote.to_token(&key()), &key(), purchase, payer, NOW), Ok(quote));
+            assert_eq!((quote.terms, quote.fee.percent()), (terms, percent));
+        }
+        // A token of an earlier release has a zero in place of the fee.
+        let quote = Quote::offer(purchase, None, Usdc::from_micro(10_000), NOW, VALIDITY);
+        let mut body = quote.body();
+        body[45] = 0;
+        let mac = digest::hmac(&key(), &body);
+        let token = format!("{PREFIX}{}", base64_url(&[&body[..], &mac[..MAC_BYTES]].concat()));
+        assert_eq!(Quote::authentic(&token, &key()), Some(quote));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tools::spec::{Answer, Catalog, Price, TOP_UP, ToolSpec};
 use super::Checkout;
 use super::session::Offer;
 use crate::listing::{self, Cursor};
+use crate::service::Conditions;
 use crate::{offer, service, soul};
 
 /// A cent, in micro-USDC.
@@ -174,7 +175,7 @@ impl Checkout {
         for ((_, name), soul) in splits.into_iter().zip(souls) {
             let Some(soul) = soul.filter(soul::Soul::is_active) else { continue };
             let Some(service) = service::load(db, soul.slug.as_str(), name).await? else { continue };
-            let offer = of_service(&soul, &service, self.market.has_model());
+            let offer = of_service(&soul, &service, self.market.conditions());
             match offer {
                 Some(_) if found.is_some() => return Ok(Found::Ambiguous),
                 Some(offer) => found = Some(offer),
@@ -233,7 +234,7 @@ impl Checkout {
         };
         for (soul, services) in page.souls.iter().zip(services) {
             for service in &services {
-                if let Some(offer) = of_service(soul, service, self.market.has_model()) {
+                if let Some(offer) = of_service(soul, service, self.market.conditions()) {
                     let input = service.terms.input_schema.clone().unwrap_or_else(|| json!({"type": "object"}));
                     list(&mut products, product(format!("soul-{}-{}", soul.slug, service.slug), &offer, input));
                 }
@@ -258,10 +259,10 @@ fn of_tool(tool: &'static ToolSpec) -> Offer {
     }
 }
 
-fn of_service(soul: &soul::Soul, service: &service::Service, has_model: bool) -> Option<Offer> {
+fn of_service(soul: &soul::Soul, service: &service::Service, on: Conditions) -> Option<Offer> {
     let sold = service.is_offered() && cents(service.terms.price).is_some_and(|cents| cents > 0);
     let title = format!("{} by {}", service.terms.name, soul.name);
-    let kept = service.terms.kept_if_failed_up_to(has_model);
+    let kept = service.terms.kept_if_failed_up_to(on);
     let kept = match kept {
         Usdc::ZERO => String::new(),
         kept => format!(

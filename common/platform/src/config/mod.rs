@@ -1,12 +1,14 @@
-//! Configuration, read once from the environment at start.
+//! Configuration, read once at start from the environment and `settings.json`.
 //!
 //! The doc comment of each field names its variable; the README has a table of them. A bad value stops the start, and all
 //! bad values are reported together.
 
 mod email;
 mod platforms;
+mod price_table;
 mod prices;
 mod providers;
+mod settings_file;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,8 +23,10 @@ use rust_decimal::Decimal;
 
 pub use email::EmailConfig;
 pub use platforms::{Platform, Platforms};
+pub use price_table::{PlatformFee, PriceTable};
 pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
+pub use settings_file::{SETTINGS_FILE, SettingsFile};
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -42,6 +46,8 @@ pub struct Config {
     pub rate_limit_scale: Decimal,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
+    /// `PRICES`: the operator's prices.
+    pub prices: PriceTable,
     pub settlement: SettlementConfig,
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
@@ -358,7 +364,23 @@ const KNOWN_NETWORKS: [KnownNetwork; 2] = [
 impl Config {
     /// Reads the process environment.
     pub fn from_env() -> Result<Config, ConfigErrors> {
-        Config::read(|name| std::env::var(name).ok())
+        Config::with_settings(|name| std::env::var(name).ok(), &SettingsFile::of_function()?)
+    }
+
+    /// Reads variables through `lookup`, and those that it does not set from the file. Every name in the file must be one that
+    /// is read.
+    pub fn with_settings(lookup: impl Fn(&str) -> Option<String>, file: &SettingsFile) -> Result<Config, ConfigErrors> {
+        let config = Config::read(|name| {
+            let filed = file.get(name);
+            lookup(name).filter(|text| !text.trim().is_empty()).or(filed)
+        });
+        match (config, file.unknown()) {
+            (Ok(config), unknown) if unknown.is_empty() => Ok(config),
+            (config, unknown) => {
+                let problems = config.err().map(|errors| errors.0).unwrap_or_default();
+                Err(ConfigErrors(problems.into_iter().chain(unknown).collect()))
+            }
+        }
     }
 
     /// Reads variables through `lookup`. An empty value counts as not set.
@@ -429,6 +451,7 @@ impl Config {
             rate_limit_scale: env.rate_limit_scale(),
             chain,
             payments,
+            prices: PriceTable::read(&mut env),
             settlement,
             cards,
             mail: env.mail(),

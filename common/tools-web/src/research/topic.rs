@@ -115,7 +115,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     let depth = if task.text("depth") == "quick" { &QUICK } else { &DEEP };
     let topic = task.text("topic").to_owned();
     let times = Times::of(&toolbox, &task, depth);
-    let mut written = Written::within(task.tool.price.of(&task.input));
+    let mut written = Written::within(task.price);
 
     task.reporter.say(2, "planning");
     let questions = written.plan(&toolbox, &topic, depth, times.search).await;

@@ -1,0 +1,124 @@
+//! The operator's prices: what replaces the catalog's prices and the platform's fee.
+
+use std::collections::BTreeMap;
+
+use base::money::Usdc;
+
+use super::Reader;
+
+/// The name that sets the platform's fee instead of a tool's price.
+const PLATFORM_FEE: &str = "platform_fee";
+/// The highest price of a tool: 1,000 USDC.
+const MOST: Usdc = Usdc::from_micro(1_000_000_000);
+const MICRO_PER_PERCENT: u64 = 10_000;
+
+/// `PRICES`: a JSON object of tool names and prices in USDC, and `platform_fee`. Default: the catalog's prices, and a fee of
+/// 0.20. The catalog checks the names (`tools::spec::Catalog::check_prices`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceTable {
+    /// The new price by tool. For a tool whose price is computed, the new usual price.
+    pub tools: BTreeMap<String, Usdc>,
+    pub platform_fee: PlatformFee,
+}
+
+/// The platform's share of what souls sell, in whole per cent from 1 to 50.
+///
+/// It cannot be zero: it pays for the model that does the work, and it is the weight of buyers and ratings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlatformFee(u8);
+
+impl Default for PlatformFee {
+    fn default() -> PlatformFee {
+        PlatformFee(20)
+    }
+}
+
+impl PlatformFee {
+    /// `None` if it is not from 1 to 50.
+    pub fn of_percent(percent: u8) -> Option<PlatformFee> {
+        (1..=50).contains(&percent).then_some(PlatformFee(percent))
+    }
+
+    pub fn percent(self) -> u8 {
+        self.0
+    }
+
+    /// Reads a share such as `0.20`.
+    fn parse(text: &str) -> Option<PlatformFee> {
+        let micro = Usdc::parse(text).ok()?.micro();
+        let percent = micro.is_multiple_of(MICRO_PER_PERCENT).then_some(micro / MICRO_PER_PERCENT)?;
+        PlatformFee::of_percent(u8::try_from(percent).ok()?)
+    }
+}
+
+impl PriceTable {
+    pub(super) fn read(env: &mut Reader<'_>) -> PriceTable {
+        let mut table = PriceTable::default();
+        for (name, text) in env.names("PRICES") {
+            if name == PLATFORM_FEE {
+                match PlatformFee::parse(&text) {
+                    Some(fee) => table.platform_fee = fee,
+                    None => env.problem(
+                        "PRICES",
+                        format_args!("{name} must be from 0.01 to 0.50 with two decimals (got {text:?})"),
+                    ),
+                }
+                continue;
+            }
+            match Usdc::parse(&text) {
+                Ok(price) if price == Usdc::ZERO || price > MOST => {
+                    env.problem("PRICES", format_args!("{name} must be above 0 and at most {MOST} (got {text:?})"));
+                }
+                Ok(price) => drop(table.tools.insert(name, price)),
+                Err(error) => env.problem("PRICES", format_args!("{name} {error} (got {text:?})")),
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn read(prices: &str) -> Result<PriceTable, String> {
+        let variable = |name: &str| match name {
+            "PAY_TO" => Some("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266".to_owned()),
+            "PRICES" => Some(prices.to_owned()),
+            _ => None,
+        };
+        Config::read(variable).map(|config| config.prices).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn prices_and_the_fee_are_read() {
+        assert_eq!(read(""), Ok(PriceTable::default()));
+        let table = read(r#"{"web_read": "0.003", "email": "1000", "platform_fee": "0.05"}"#).unwrap();
+        let prices: Vec<(&str, u64)> = table.tools.iter().map(|(name, price)| (name.as_str(), price.micro())).collect();
+        assert_eq!(prices, [("email", 1_000_000_000), ("web_read", 3_000)]);
+        assert_eq!(table.platform_fee.percent(), 5);
+        for (text, percent) in [("0.01", 1), ("0.5", 50), ("0.50", 50), ("0.200", 20)] {
+            let table = read(&format!(r#"{{"platform_fee": "{text}"}}"#)).unwrap();
+            assert_eq!((table.platform_fee.percent(), table.tools.len()), (percent, 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_bad_price_is_named() {
+        let errors = read(
+            r#"{"a": "-1", "b": "0", "c": "0.0000001", "d": "1000.000001", "e": "cheap", "f": "", "platform_fee": "0.51"}"#,
+        )
+        .unwrap_err();
+        for name in ["a", "b", "c", "d", "e", "f", "platform_fee"] {
+            assert!(errors.contains(&format!("PRICES {name} ")), "{name} in {errors}");
+        }
+        assert!(errors.contains("7 problem"), "{errors}");
+        for fee in ["0", "0.001", "0.205", "1", "-0.2", "20%"] {
+            assert!(read(&format!(r#"{{"platform_fee": "{fee}"}}"#)).is_err(), "{fee}");
+        }
+        for text in ["0.003", "[]", r#"{"web_read": 0.003}"#, r#"{"web_read": {"times": "2"}}"#, "{"] {
+            assert!(read(text).unwrap_err().contains("PRICES must be a JSON object"), "{text}");
+        }
+    }
+}
