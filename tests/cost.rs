@@ -307,10 +307,10 @@ fn a_budget_adds_no_read_before_the_claim() {
     });
 }
 
-/// Nine requests for each recipient in this deployment: whether mail to it is suppressed, the submission's begin and end,
-/// whose the address is, that agent's count of the day, the mail (looked for and stored), its webhooks, its notification.
-/// Eight units: two for the recipient's row, which is made in a transaction, two for the notification, one for each other
-/// write.
+/// Ten requests for each recipient in this deployment: the owner's freezes, whether mail to it is suppressed, the
+/// submission's begin and end, whose the address is, that agent's count of the day, the mail (looked for and stored), its
+/// webhooks, its notification. Eight write units: two for the recipient's row, which is made in a transaction, two for the
+/// notification, one for each other write.
 #[test]
 fn a_mail_costs_the_same_for_each_recipient() {
     run(async {
@@ -319,16 +319,16 @@ fn a_mail_costs_the_same_for_each_recipient() {
         counted.mail(&mailer, 1).await;
         let one = counted.mail(&mailer, 1).await;
         let fifty = counted.mail(&mailer, 50).await;
-        assert!(one.len() <= 40, "{} requests: {one:?}", one.len());
+        assert!(one.len() <= 41, "{} requests: {one:?}", one.len());
         assert!(writes(&one) <= 48.0, "{} write units: {one:?}", writes(&one));
-        assert!(reads(&one) <= 22.0, "{} read units: {one:?}", reads(&one));
+        assert!(reads(&one) <= 22.5, "{} read units: {one:?}", reads(&one));
         let each = |of_fifty: f64, of_one: f64| (of_fifty - of_one) / 49.0;
         // Besides: the job's item is larger, and its progress is stored every three seconds.
         let requests = each(fifty.len() as f64, one.len() as f64);
-        assert!(requests <= 9.2, "{requests} requests a recipient: {fifty:?}");
+        assert!(requests <= 10.2, "{requests} requests a recipient: {fifty:?}");
         let (written, read) = (each(writes(&fifty), writes(&one)), each(reads(&fifty), reads(&one)));
         assert!(written <= 8.6, "{written} write units a recipient: {fifty:?}");
-        assert!(read <= 5.2, "{read} read units a recipient: {fifty:?}");
+        assert!(read <= 5.7, "{read} read units a recipient: {fifty:?}");
     });
 }
 

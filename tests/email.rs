@@ -4,8 +4,12 @@
 mod crashes;
 mod providers;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::Json;
+use axum::routing::post;
 use base::clock::Clock;
 use base::encoding::base64_standard;
 use futures_util::future::join_all;
@@ -16,6 +20,7 @@ use serde_json::{Value, json};
 use tools_email::address::Address;
 use tools_email::mailbox::Verdicts;
 use tools_email::receive::{self, Delivered, Envelope};
+use tools_email::recipient::{self, Happened};
 use tools_email::{domain, mailbox};
 
 use crate::mcp_calls::call;
@@ -348,6 +353,37 @@ fn replies_stay_in_their_thread_and_are_counted() {
         assert_eq!(refused.json()["details"][0]["path"], "reply_to_email_id", "{}", refused.text);
         assert_eq!(ada.ask(&with(again, json!({"to_address": bob.address}))).await.status, 200);
 
+        // An answer goes where the sender wants it, and the owner's rules see that address. It belongs to the sender's thread.
+        let to = Address::parse(&ada.address).expect("an address");
+        let arrived = Envelope {
+            from: Some(Address::parse("jane@example.com").expect("an address")),
+            to: std::slice::from_ref(&to),
+            event_id: "with Reply-To",
+            received_at: stack.app.clock.now(),
+            verdicts: Verdicts::default(),
+        };
+        let raw = format!(
+            "From: jane@example.com\r\nReply-To: <{}>\r\nSubject: Hello\r\nMessage-ID: <2@example.com>\r\n\
+             In-Reply-To: <1@example.com>\r\n\r\nHow are you?\r\n",
+            eve.address
+        );
+        receive::receive(&stack.worker.toolbox, &arrived, raw.as_bytes()).await.expect("a database");
+        let mail = ada.mails().await[0].clone();
+        assert_eq!((&mail["from"], &mail["reply_to"]), (&json!("jane@example.com"), &json!(eve.address)), "{mail}");
+        let only_ours = json!({"enabled": true, "rules": [
+            {"tool": "email", "action": "deny", "when": {"recipient_domain_not_in": ["example.com"]}}]});
+        let set = ada.payer.change("PUT", "/v1/agents/me/action-policy", &only_ours).await;
+        assert_eq!(set.status, 200, "{}", set.text);
+        let answer = json!({"reply_to_email_id": mail["id"], "body": "Well."});
+        let quote = ada.quote(&answer).await;
+        assert_eq!(ada.send(&quote, &answer).await.error().0, 403, "not an answer to example.com");
+        let removed = ada.payer.change("DELETE", "/v1/agents/me/action-policy", &json!({})).await;
+        assert!(removed.status < 300, "{}", removed.text);
+        assert_eq!(ada.ended(ada.send(&quote, &answer).await).await["status"], "completed");
+        let got = eve.mails().await[0].clone();
+        let got = mailbox::inbound(&stack.app.db, eve.payer.agent(), got["id"].as_str().unwrap().parse().unwrap());
+        assert_eq!(got.await.unwrap().expect("a mail").references, ["1@example.com", "2@example.com"]);
+
         for id in [&received["id"], &json!("01890a5d-ac96-774b-bcce-b302099a8057")] {
             let answer = eve.ask(&json!({"reply_to_email_id": id, "body": "Me too."})).await;
             assert_eq!(answer.error(), (404, "email_not_found".to_owned()), "{id}");
@@ -417,6 +453,9 @@ fn a_model_sends_and_reads_mail_over_mcp() {
         let job = ada.payer.finished(sent["structuredContent"]["request_id"].as_str().expect("an id")).await;
         assert_eq!((&job["status"], reached(&job)), (&json!("completed"), 1), "{job}");
         assert_eq!(ada.money(&stack).await, (0, 0), "paid from credits");
+        let polled = ask(&of_ada, "agora_get_request", json!({"request_id": job["request_id"]})).await;
+        assert_eq!(polled["structuredContent"]["email_tracking"], job["email_tracking"], "{polled}");
+        assert_eq!(job["email_tracking"]["to"], bob.address, "{job}");
 
         let listed = ask(&of_bob, "agora_inbox", json!({"limit": 10, "include_body": "true"})).await;
         let inbox = &listed["structuredContent"];
@@ -539,6 +578,89 @@ fn a_quote_is_needed_bound_to_its_mail_and_used_once() {
         let headers = [("x-agent-id", agent.as_str()), ("x-max-cost-usdc", "0.004")];
         let capped = ada.payer.client.post(QUOTE, &headers, &body).await;
         assert_eq!(capped.error(), refused("exceeds_caller_budget"));
+    });
+}
+
+/// A plain client of the x402 protocol sends the quote's id and the payment, and names no agent.
+#[test]
+fn a_client_that_only_pays_is_the_one_who_pays() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let body = mail_to(bob.address.as_str());
+        let quote = ada.quote(&body).await;
+        let id = quote["quote_id"].as_str().expect("a quote");
+        let client = &ada.payer.client;
+        let mismatch = (400, "quote_mismatch".to_owned());
+        let other = with(body.clone(), json!({"subject": "Hi"}));
+        assert_eq!(client.post(SEND, &[("x-quote-id", id)], &other).await.error(), mismatch);
+        let unpaid = client.post(SEND, &[("x-quote-id", id)], &body).await;
+        assert_eq!((unpaid.status, &unpaid.json()["amount_usdc"]), (402, &json!("0.005000")), "{}", unpaid.text);
+        let paid = async |by: &Agent| {
+            let payment = by.payer.pay(&unpaid);
+            client.post(SEND, &[("x-quote-id", id), ("payment-signature", &payment)], &body).await
+        };
+        assert_eq!(paid(&bob).await.error(), mismatch, "the quote is another agent's");
+        assert_eq!(ada.ended(paid(&ada).await).await["status"], "completed");
+        assert_eq!((ada.money(&stack).await, bob.money(&stack).await), ((EACH, 0), (0, 0)));
+    });
+}
+
+/// 500 rows are too many to read with each poll.
+#[test]
+fn a_mail_to_many_is_counted_every_half_minute_and_at_its_end() {
+    run(async {
+        one_day().await;
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let job = ada.mail(&with(mail_to(boxes(&bob, 30)), json!({"from_address": ada.address}))).await;
+        let tracking = &job["email_tracking"];
+        assert_eq!((&tracking["status"], &tracking["recipients"]["delivered"]), (&json!("delivered"), &json!(30)));
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let id = job["request_id"].as_str().expect("an id").parse().expect("an id");
+        recipient::note(db, id, 7, &Happened::Complained, now).await.expect("a database").expect("a change");
+        for (later, complained) in [(0, 0), (60, 1), (80, 1)] {
+            let now = now.plus(Duration::from_secs(later));
+            let tracking = recipient::tracking(db, ada.payer.agent(), id, true, now).await.expect("a database");
+            assert_eq!(tracking.expect("a mail")["recipients"]["complained"], complained, "after {later} s");
+        }
+    });
+}
+
+/// Each question may cost the operator money, and a caller without a proof costs itself nothing.
+#[test]
+fn questions_to_the_moderation_server_are_limited() {
+    run(async {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = asked.clone();
+        let judge = move |Json(body): Json<Value>| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let results = vec![json!({"flagged": false}); body["input"].as_array().map_or(0, Vec::len)];
+            async move { Json(json!({"results": results})) }
+        };
+        let router = axum::Router::new().route("/v1/moderations", post(judge));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        // Six quotes a minute.
+        let stack = post_office(|options| options.with("MODERATION_URL", url).with("RATE_LIMIT_SCALE", "0.05")).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let body = mail_to(bob.address.as_str());
+        let quote = ada.quote(&body).await;
+        let quote = quote["quote_id"].as_str().expect("a quote");
+        let mut refused = 0;
+        for number in 0..30 {
+            let named = with(body.clone(), json!({"from_name": format!("Ada {number}")}));
+            let answer = ada.payer.client.post(SEND, &[("x-quote-id", quote)], &named).await;
+            match answer.status {
+                402 => {}
+                429 => refused += 1,
+                _ => panic!("{}", answer.text),
+            }
+        }
+        let asked = asked.load(Ordering::SeqCst);
+        assert!(asked > 1 && asked <= 2 * 6, "at most two windows: {asked}");
+        assert!(refused >= 30 - 2 * 6, "{refused}");
     });
 }
 
@@ -765,6 +887,9 @@ fn invalid_mails_are_refused_by_name() {
             assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}: {}", answer.text);
             assert_eq!(answer.json()["details"][0]["path"], path, "{}", answer.text);
         }
+        let threat = json!({"attachments": [file(json!({"filename": "I will kill you.txt"}))]});
+        let answer = ada.send(&quote, &with(good.clone(), threat)).await;
+        assert_eq!(answer.error(), (400, "content_blocked".to_owned()), "{}", answer.text);
         let big = with(good.clone(), json!({"attachments": [file(json!({"content": "A".repeat(2 * 1024 * 1024)}))]}));
         assert_eq!(ada.send(&quote, &big).await.error(), (413, "payload_too_large".to_owned()));
         assert_eq!((ada.money(&stack).await, bob.mails().await.len()), ((0, 0), 0));

@@ -136,6 +136,8 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
         request_id: RequestId::random(),
         agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,
+        token: None,
+        is_over: false,
         deadline: toolbox.clock.now().plus(time),
         reporter: Reporter::default(),
     };

@@ -1,15 +1,24 @@
-//! The process dies while a mail goes to many recipients. After a restart each of them has the mail once or not at all,
-//! and what is charged is what was accepted.
+//! The process dies while a mail goes to many recipients, or the owner freezes it. Each recipient has the mail once or not
+//! at all, and what is charged is what was accepted.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::ids::RequestId;
+use base::money::Usdc;
+use gate::jobs::job::{self, MAX_ATTEMPTS};
+use gate::jobs::store;
+use ledger::account;
 use local::Options;
 use local::stack::Background;
+use platform::store::Write;
+use platform::store::queue::Message;
 use serde_json::{Value, json};
-use tools_email::recipient::{self, State};
-use tools_email::{domain, mailbox};
+use tools::{Reporter, Runner, Running, Task, ToolError, Toolbox};
+use tools_email::address::Address;
+use tools_email::recipient::{self, Recipient, State};
+use tools_email::{domain, mailbox, send};
 
 use super::{Agent, DOMAIN, EACH, FIRST_DAY, QUOTE, SEND, boxes, mail_to, one_day, post_office, reached};
 use crate::support::proxy::{Life, Proxy};
@@ -155,4 +164,107 @@ async fn die_at(step: i64, last_one_arrives: bool, recipients: usize) -> bool {
     assert_eq!(again["request_id"], json!(request_id), "{label}");
     second.kill().await;
     died
+}
+
+/// Rows of a send in these states, as an earlier run left them.
+async fn left_behind(toolbox: &Toolbox, task: &Task, states: [State; 2]) {
+    let now = toolbox.clock.now();
+    let mail = mailbox::mail_id(now, &[b"sent", task.request_id.bytes()]);
+    let to = task.input["to_address"].as_array().expect("recipients").iter();
+    let rows = (0..).zip(to.zip(states)).map(|(index, (to, state))| Recipient {
+        request_id: task.request_id,
+        index,
+        agent: task.agent,
+        domain: DOMAIN.to_owned(),
+        to: Address::parse(to.as_str().expect("a text")).expect("an address"),
+        state,
+        message_id: format!("{mail}.{index}@{DOMAIN}"),
+        provider_message_id: None,
+        run: None,
+        reason: None,
+        opens: 0,
+        clicks: 0,
+        changed: now,
+        expires: now.plus(mailbox::KEPT).secs(),
+    });
+    recipient::create_all(&toolbox.db, rows.collect()).await.expect("rows");
+}
+
+static DYING: [&Runner; 1] = [&Runner { spec: &send::SPEC, run: die }];
+
+/// The last attempt dies when one of two mails is out and one is on its way. Afterwards the tool works as it is.
+fn die(toolbox: Arc<Toolbox>, task: Task) -> Running {
+    if task.is_over {
+        return (send::RUNNER.run)(toolbox, task);
+    }
+    Box::pin(async move {
+        left_behind(&toolbox, &task, [State::Accepted, State::Submitting]).await;
+        let set = "SET #attempt = :attempt REMOVE #lease_until";
+        let write = Write::update(&toolbox.db.tables.jobs, job::key(task.request_id), set);
+        let write = write.bind("attempt", MAX_ATTEMPTS + 1).expect("a number");
+        toolbox.db.write(write).await.expect("a database");
+        // Its process no longer has the job, so nobody hears this.
+        Err(ToolError::internal("it died"))
+    })
+}
+
+#[test]
+fn a_send_that_is_given_up_is_charged_by_its_record() {
+    run(async {
+        let stack = post_office(|options| Options { runners: Some(&DYING), ..options }).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let body = mail_to(boxes(&bob, 2));
+        let accepted = ada.send(&ada.quote(&body).await, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let id: RequestId = accepted.json()["request_id"].as_str().expect("an id").parse().expect("an id");
+        eventually("the last attempt", || async {
+            let job = store::load_latest(&stack.app.db, id).await.expect("a database")?;
+            (job.attempt > MAX_ATTEMPTS).then_some(())
+        })
+        .await;
+        stack.queue.push(Message::Job { request_id: id, trace: None }.to_json());
+        let job = ada.payer.finished(&id.to_string()).await;
+        assert_eq!((&job["status"], reached(&job)), (&json!("completed"), 1), "{job}");
+        assert_eq!(job["result"]["failed"][0]["state"], "ambiguous", "{job}");
+        assert_eq!(ada.money(&stack).await, (2 * EACH, EACH));
+    });
+}
+
+#[test]
+fn a_freeze_stops_the_rest_of_a_send() {
+    run(async {
+        let stack = post_office(|options| options).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let frozen = account::change_rules(&stack.app.db, ada.payer.agent(), |account| account.frozen.agent = true);
+        frozen.await.expect("a freeze");
+        for first in [State::Delivered, State::Pending] {
+            let toolbox = stack.worker.toolbox.clone();
+            let input = mail_to(boxes(&bob, 2));
+            let task = Task {
+                tool: &send::SPEC,
+                input: input.as_object().expect("an input").clone(),
+                locked: json!({"from_address": ada.address}).as_object().expect("members").clone(),
+                request_id: RequestId::random(),
+                agent: ada.payer.agent(),
+                wallet_signed: true,
+                token: None,
+                is_over: false,
+                deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
+                reporter: Reporter::default(),
+            };
+            left_behind(&toolbox, &task, [first, State::Pending]).await;
+            let ended = (send::RUNNER.run)(toolbox, task).await;
+            if first == State::Pending {
+                let error = ended.expect_err("nobody got it");
+                assert_eq!(error.reason.as_deref(), Some("frozen_by_owner"), "{error:?}");
+                continue;
+            }
+            let output = ended.expect("one got it");
+            assert_eq!(output.used, Some(Usdc::from_micro(EACH)), "{output:?}");
+            let result = &output.result;
+            assert_eq!((&result["status"], &result["warning"]), (&json!("partial"), &json!("frozen_by_owner")));
+            assert_eq!(result["failed"][0]["to"], input["to_address"][1], "{result}");
+        }
+        assert_eq!(bob.mails().await.len(), 0);
+    });
 }

@@ -80,7 +80,8 @@ mod tests {
             assert!(tool.answer == Answer::Direct || !tool.bare, "{}", tool.name);
             assert!(tool.price.usual() > Usdc::ZERO);
             for judged in tool.judged {
-                assert!(tool.input.iter().any(|field| field.name == *judged), "{}: {judged}", tool.name);
+                let field = judged.split('.').next();
+                assert!(tool.input.iter().any(|known| Some(known.name) == field), "{}: {judged}", tool.name);
             }
             let example = (tool.example)();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();

@@ -31,6 +31,8 @@ pub struct Asked {
     pub context: Map<String, Value>,
     /// Given to the work.
     pub locked: Map<String, Value>,
+    /// The agent that alone can redeem it.
+    pub agent: Option<AgentId>,
     /// The quote was made for this request.
     pub is_new: bool,
 }
@@ -52,6 +54,9 @@ pub struct GivenQuote {
 struct Row {
     context: String,
     locked: String,
+    /// The agent that the quote was given to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentId>,
     /// Unix seconds after which the row may be deleted.
     expires: i64,
 }
@@ -60,20 +65,29 @@ fn key(uid: &[u8; 12]) -> Key {
     Key::new(format!("QUOTE#{}", const_hex::encode(uid)), "QUOTE")
 }
 
-async fn keep(db: &Db, quote: &Quote, asked: &AskedPrice) -> Result<(), StoreError> {
+/// What is stored with a quote.
+#[derive(Default)]
+struct Kept {
+    context: Map<String, Value>,
+    locked: Map<String, Value>,
+    agent: Option<AgentId>,
+}
+
+async fn keep(db: &Db, quote: &Quote, agent: Option<AgentId>, asked: &AskedPrice) -> Result<(), StoreError> {
     let row = Row {
         context: Value::Object(asked.context.clone()).to_string(),
         locked: Value::Object(asked.locked.clone()).to_string(),
+        agent,
         expires: quote.expires.secs() + KEPT_AFTER_EXPIRY_SECS,
     };
     db.write(Write::put(&db.tables.jobs, key(&quote.uid), &row)?).await.map(drop).map_err(StoreError::new)
 }
 
-/// The context and the locked members of a quote; `None` if its row is gone.
-async fn kept(db: &Db, quote: &Quote) -> Result<Option<(Map<String, Value>, Map<String, Value>)>, StoreError> {
+/// What is stored with a quote; `None` if its row is gone.
+async fn kept(db: &Db, quote: &Quote) -> Result<Option<Kept>, StoreError> {
     let row: Option<Row> = db.get_latest(&db.tables.jobs, key(&quote.uid)).await?;
     let parse = |text: &str| serde_json::from_str(text).map_err(StoreError::new);
-    row.map(|row| Ok((parse(&row.context)?, parse(&row.locked)?))).transpose()
+    row.map(|row| Ok(Kept { context: parse(&row.context)?, locked: parse(&row.locked)?, agent: row.agent })).transpose()
 }
 
 impl Gate {
@@ -113,7 +127,7 @@ impl Gate {
             Some(token) => {
                 let quote = Quote::authentic(token, &self.quote_key).ok_or(ApiError::InvalidQuote)?;
                 // The row of an expired quote may be gone. Its purchase can still be replayed.
-                let (context, locked) = match kept(&self.app.db, &quote).await? {
+                let Kept { context, locked, agent: given_to } = match kept(&self.app.db, &quote).await? {
                     Some(kept) => kept,
                     None if self.app.clock.now() >= quote.expires => Default::default(),
                     None => return Err(ApiError::InvalidQuote),
@@ -125,7 +139,8 @@ impl Gate {
                     None => None,
                 };
                 let quote = held.map_or(quote, |held| quote.with_credits(held.credits));
-                Asked { token: quote.to_token(&self.quote_key), quote, context, locked, is_new: false }
+                let token = quote.to_token(&self.quote_key);
+                Asked { token, quote, context, locked, agent: given_to, is_new: false }
             }
             None if payment.is_some() || order.tool.quote_path.is_some() => {
                 return Err(ApiError::QuoteIdRequired { at: order.tool.quote_path.unwrap_or(order.tool.path()) });
@@ -158,8 +173,8 @@ impl Gate {
         let found = (quoter.quote)(self.engine.toolbox.clone(), request).await?;
         let validity = self.app.config.payments.quote_validity(order.tool.quote_ttl);
         let quote = Quote::offer(order.purchase(), order.agent(), found.price, self.app.clock.now(), validity);
-        keep(&self.app.db, &quote, &found).await?;
+        keep(&self.app.db, &quote, order.agent(), &found).await?;
         let token = quote.to_token(&self.quote_key);
-        Ok(Asked { token, quote, context: found.context, locked: found.locked, is_new: true })
+        Ok(Asked { token, quote, context: found.context, locked: found.locked, agent: order.agent(), is_new: true })
     }
 }

@@ -6,6 +6,7 @@ use tools::safety::judged_texts;
 
 use super::Gate;
 use super::order::Order;
+use crate::limits::{self, Class, Subject};
 
 impl Gate {
     /// Refuses a call whose texts may not be sent, unless it was bought before: a replay sells nothing new. Costs nothing
@@ -18,8 +19,19 @@ impl Gate {
             Ok(Some(_)) => Ok(()),
             Err(error @ ApiError::Unavailable(_)) => Err(error),
             // A payment or quote that does not fit buys nothing. What is wrong with it is judged later.
-            Ok(None) | Err(_) => self.judge_content(order).await,
+            Ok(None) | Err(_) => self.judge_counted(order, order.caller.is_some()).await,
         }
+    }
+
+    /// Like [`Gate::judge_content`], where no limit has counted the call's texts yet. A question to the moderation server
+    /// counts as one for a price: for the proven caller, or else for the source address.
+    pub(super) async fn judge_counted(&self, order: &Order<'_>, is_proven: bool) -> Result<(), ApiError> {
+        if self.engine.toolbox.judge.known(&judged_texts(order.tool, &order.input)).is_none() {
+            let caller = order.caller.as_ref().filter(|_| is_proven);
+            let subject = caller.map_or_else(Subject::source, |caller| Subject::of(caller, Class::Quote));
+            limits::take(&self.app, subject, Class::Quote).await?;
+        }
+        self.judge_content(order).await
     }
 
     /// Refuses a call whose texts may not be sent.

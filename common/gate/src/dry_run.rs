@@ -31,6 +31,7 @@ use crate::limits;
 impl Gate {
     pub(super) async fn dry_run(&self, mut order: Order<'_>, payment: Option<&Payment>) -> Result<Response, ApiError> {
         let mut wrong = None;
+        let is_proven = order.caller.is_some();
         if let Some(payment) = payment.filter(|payment| !payment.authorization.is_zero_cost()) {
             let is_signed = verify::signer(&payment.authorization, &self.app.config.chain) == Signer::Key;
             wrong = match self.judge(&order, payment) {
@@ -65,11 +66,12 @@ impl Gate {
             Err(error @ ApiError::Unavailable(_)) => return Err(error),
             Err(refusal) => return Ok(refused(body, &refusal)),
         }
-        self.judge_content(order).await?;
+        self.judge_counted(order, is_proven).await?;
         if order.is_quoted() {
             let token = quote_token(order, payment);
             let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
-            if let Err(refusal) = self.quote_to_offer(order, order.agent().or(payer), token) {
+            let agent = order.agent().or(payer).or_else(|| order.shown_to());
+            if let Err(refusal) = self.quote_to_offer(order, agent, token) {
                 return Ok(refused(body, &refusal));
             }
         }

@@ -233,7 +233,10 @@ impl Gate {
         }
         let token = quote_token(order, payment);
         let quote = token.and_then(|token| Quote::authentic(token, &self.quote_key)).ok_or(ApiError::InvalidQuote)?;
-        let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
+        let payer = match payment {
+            Some(payment) => Some(AgentId::of(payment.authorization.from)),
+            None => order.shown_to(),
+        };
         let agents = [payer, order.agent(), order.caller.as_ref().map(|caller| caller.agent)];
         let fits = quote.is_for(order.purchase(), agents.into_iter().flatten());
         if fits { Ok(()) } else { Err(ApiError::QuoteMismatch) }
@@ -243,7 +246,7 @@ impl Gate {
     async fn quote(&self, order: &Order<'_>) -> Result<Response, ApiError> {
         let Some(caller) = &order.caller else {
             order.check_cap(order.price)?;
-            let quote = self.quote_to_offer(order, order.agent(), quote_token(order, None))?;
+            let quote = self.quote_to_offer(order, order.shown_to(), quote_token(order, None))?;
             return Ok(self.offer(order, quote, None, |offer| offer.unpaid()));
         };
         let account = self.account(caller.agent).await?;

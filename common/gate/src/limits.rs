@@ -3,7 +3,7 @@
 //! | class | requests | counted per |
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls with a proven payer | agent |
-//! | `quote` | prices, dry runs and refused payments of proven callers | agent |
+//! | `quote` | prices, dry runs and refused payments of proven callers; questions to the moderation server | agent; without a proof the source address |
 //! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens separately |
 //! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; tokens separately |

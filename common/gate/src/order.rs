@@ -220,6 +220,13 @@ impl<'a> Order<'a> {
         self.named.map(|named| named.agent())
     }
 
+    /// The agent that an unpaid call is shown its price for: the one that it names, or else the one that the asked quote was
+    /// given to. Clients of the x402 protocol name nobody before they pay. Who has the quote's id may see the quote; only its
+    /// agent can pay it.
+    pub fn shown_to(&self) -> Option<AgentId> {
+        self.agent().or_else(|| self.asked.as_ref()?.agent)
+    }
+
     /// The proven caller, if its credits may be used. A proof with read scope spends nothing, unless the call has an
     /// idempotency key.
     pub fn spender(&self) -> Option<&Caller> {

@@ -44,6 +44,9 @@ pub struct Inbound {
     pub from: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_name: Option<String>,
+    /// Where the sender wants answers to go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<Address>,
     pub subject: String,
     /// Without `<>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,6 +61,9 @@ pub struct Inbound {
     pub received_at: Timestamp,
     /// Of the raw mail, in bytes.
     pub size: u32,
+    /// Its body is not the whole text; the whole mail is the blob [`raw_key`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_cut: bool,
     #[serde(default)]
     pub verdicts: Verdicts,
     #[serde(default)]
@@ -202,17 +208,26 @@ pub fn attachment_key(id: Uuid, index: usize) -> String {
     format!("mail/{id}/{index}")
 }
 
-/// Stores an inbound mail: the blobs first, then the item. False if it is stored already; a repeat writes the same blobs, so
-/// look with [`inbound`] first.
+/// The blob of a whole inbound mail, as it arrived. Only there for those whose body was cut ([`Inbound::is_cut`]).
+pub fn raw_key(id: Uuid) -> String {
+    format!("mail/{id}/mail.eml")
+}
+
+/// Stores an inbound mail: the blobs first, then the item. `raw` is the whole mail. False if it is stored already; a repeat
+/// writes the same blobs, so look with [`inbound`] first.
 pub async fn put_inbound(
     db: &Db,
     blobs: &dyn Blobs,
     mail: &Inbound,
     body: &Body,
     attachments: Vec<Attached>,
+    raw: &[u8],
 ) -> Result<bool, StoreError> {
     let text = serde_json::to_vec(body).map_err(StoreError::new)?;
     blobs.put(&body_key(mail.id), "application/json", text).await?;
+    if mail.is_cut {
+        blobs.put(&raw_key(mail.id), "application/octet-stream", raw.to_vec()).await?;
+    }
     for (index, attachment) in attachments.into_iter().take(MAX_ATTACHMENTS).enumerate() {
         // Not the sender's content type: a blob must not be shown as a page.
         blobs.put(&attachment_key(mail.id, index), "application/octet-stream", attachment.content).await?;

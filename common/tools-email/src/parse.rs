@@ -15,7 +15,7 @@ use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{HeaderValue, Message, MessageParser, MimeHeaders};
 
-use crate::address::MAX_ADDRESS_BYTES;
+use crate::address::{Address, MAX_ADDRESS_BYTES};
 use crate::compose::{Attached, content_type, file_name, header_text, message_id};
 
 /// Longer mails are not read, in bytes. 25 MB of attachments are 34 MB in base64.
@@ -55,16 +55,20 @@ pub struct Parsed {
     /// The address of the first author, as it was written.
     pub from: Option<String>,
     pub from_name: Option<String>,
+    /// Where answers are to go (RFC 5322, 3.6.2), if the header names exactly one address.
+    pub reply_to: Option<Address>,
     pub subject: String,
     /// Ids are without angle brackets.
     pub message_id: Option<String>,
     pub in_reply_to: Option<String>,
-    /// Oldest first, at most 50.
+    /// Oldest first, at most 50. Without that header the id of `In-Reply-To`, if it is one (RFC 5322, 3.6.4).
     pub references: Vec<String>,
     /// The text version. Made of the HTML if there is no other. No spaces or lines at the end.
     pub text: String,
     /// Sanitised: no scripts, styles, forms, or remote images; links go to http, https and mailto.
     pub html: Option<String>,
+    /// The mail has more text than `text` or `html`.
+    pub is_cut: bool,
     pub attachments: Vec<Attached>,
     pub date: Option<Timestamp>,
     /// The mail says that a program sent it (RFC 3834, 5; `Precedence`), or is a report.
@@ -104,13 +108,18 @@ fn read(raw: &[u8]) -> Option<Parsed> {
     let contents = Contents::of(raw);
     let author = mail.from().and_then(|from| from.first());
     let address = author.and_then(|author| author.address()).map(visible);
-    let html = Some(sanitised(&contents.html)).filter(|html| !html.trim().is_empty());
+    let (html, is_html_cut) = sanitised_within_limits(&contents.html);
+    let html = Some(html).filter(|html| !html.trim().is_empty());
     let mut text = contents.text;
     if text.trim().is_empty() {
         text = html.as_deref().map(plain_text).unwrap_or_default();
     }
-    let in_reply_to = ids(mail.in_reply_to()).into_iter().next();
+    let answered = ids(mail.in_reply_to());
     let mut references = ids(mail.references());
+    if references.is_empty() && answered.len() == 1 {
+        references = answered.clone();
+    }
+    let in_reply_to = answered.into_iter().next();
     references.drain(..references.len().saturating_sub(MAX_REFERENCES));
     let report = contents
         .status
@@ -121,12 +130,14 @@ fn read(raw: &[u8]) -> Option<Parsed> {
             .and_then(|author| author.name())
             .map(|name| header_text(name, MAX_NAME))
             .filter(|name| !name.is_empty()),
+        reply_to: mail.reply_to().and_then(|to| one_address(to.iter().map(|to| to.address()))),
         subject: header_text(mail.subject().unwrap_or_default(), MAX_SUBJECT),
         message_id: ids(mail.header("Message-ID").unwrap_or(&HeaderValue::Empty)).into_iter().next(),
         in_reply_to,
         references,
         text: text.trim_end().to_owned(),
         html,
+        is_cut: contents.is_cut || is_html_cut,
         attachments: contents.attachments,
         date: mail
             .date()
@@ -135,6 +146,12 @@ fn read(raw: &[u8]) -> Option<Parsed> {
         is_automatic: report.is_some() || is_automatic(&mail),
         report,
     })
+}
+
+/// The only address of a header; `None` if there are others, or if it is none that a mail can be sent to.
+fn one_address<'a>(mut all: impl Iterator<Item = Option<&'a str>>) -> Option<Address> {
+    let only = all.next()??;
+    all.next().is_none().then(|| Address::parse(only).ok())?
 }
 
 fn is_automatic(mail: &Message<'_>) -> bool {
@@ -171,6 +188,8 @@ struct Part<'a> {
 struct Contents {
     text: String,
     html: String,
+    /// More text was there than is kept.
+    is_cut: bool,
     attachments: Vec<Attached>,
     attachments_bytes: usize,
     status: Option<Report>,
@@ -238,6 +257,7 @@ impl Contents {
             let charset = kind.and_then(|kind| kind.attribute("charset"));
             let room = if is_html { MAX_HTML_BYTES } else { MAX_TEXT_BYTES };
             // No encoding needs more than twelve bytes for one: quoted-printable of a four-byte character.
+            self.is_cut |= body.len() > 12 * room;
             let body = &body[..body.len().min(12 * room)];
             let text = to_text(&decoded(body, &encoding), charset);
             self.add_text(&text, is_html, part.is_alternative);
@@ -250,15 +270,15 @@ impl Contents {
 
     fn add_text(&mut self, text: &str, is_html: bool, is_alternative: bool) {
         if is_html {
-            append(&mut self.html, text, MAX_HTML_BYTES);
+            self.is_cut |= append(&mut self.html, text, MAX_HTML_BYTES);
             // HTML beside a text, as mailing lists make it with their footers, has text of its own.
             if is_alternative {
                 return;
             }
             let text = plain_text(&sanitised(text));
-            append(&mut self.text, &text, MAX_TEXT_BYTES);
+            self.is_cut |= append(&mut self.text, &text, MAX_TEXT_BYTES);
         } else {
-            append(&mut self.text, &visible(text), MAX_TEXT_BYTES);
+            self.is_cut |= append(&mut self.text, &visible(text), MAX_TEXT_BYTES);
         }
     }
 
@@ -290,12 +310,15 @@ impl Contents {
     }
 }
 
-fn append(to: &mut String, text: &str, max: usize) {
+/// Whether something was cut off.
+fn append(to: &mut String, text: &str, max: usize) -> bool {
     if !to.is_empty() && !to.ends_with('\n') && !text.is_empty() {
         to.push('\n');
     }
     to.push_str(text);
+    let is_cut = to.len() > max;
     to.truncate(to.floor_char_boundary(max));
+    is_cut
 }
 
 /// Headers, cut at the end of a line within `limit`, and body.
@@ -502,7 +525,13 @@ static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
 /// HTML without scripts, event handlers, styles, forms, frames and remote images. Images are `cid:` only; links go to http,
 /// https and mailto. Elements that are styled to be hidden are removed.
 pub fn sanitised(html: &str) -> String {
-    visible(&CLEANER.clean(&Tidy::of(html)).to_string())
+    sanitised_within_limits(html).0
+}
+
+/// The same, and whether it was too long to be kept whole.
+fn sanitised_within_limits(html: &str) -> (String, bool) {
+    let tidy = Tidy::of(html);
+    (visible(&CLEANER.clean(&tidy.html).to_string()), tidy.is_cut)
 }
 
 /// First stage of [`sanitised`]: the same HTML with few known tags, properly nested, and few known attributes. The parser
@@ -514,11 +543,13 @@ struct Tidy {
     /// How many tags were open before the hidden element.
     hidden_at: Option<usize>,
     tags: usize,
+    /// Text was left out because there was too much.
+    is_cut: bool,
 }
 
 impl Tidy {
-    fn of(html: &str) -> String {
-        let mut tidy = Tidy::default();
+    fn of(html: &str) -> Tidy {
+        let mut tidy = Tidy { is_cut: html.len() > MAX_HTML_BYTES, ..Tidy::default() };
         let mut rest = &html[..html.floor_char_boundary(MAX_HTML_BYTES)];
         while let Some(at) = rest.find('<').filter(|_| tidy.html.len() < MAX_KEPT_HTML_BYTES) {
             tidy.text(&rest[..at]);
@@ -538,12 +569,13 @@ impl Tidy {
         }
         tidy.text(rest);
         tidy.close(0);
-        tidy.html
+        tidy
     }
 
     fn text(&mut self, text: &str) {
         if self.hidden_at.is_none() {
             let room = MAX_KEPT_HTML_BYTES.saturating_sub(self.html.len());
+            self.is_cut |= text.len() > room;
             self.html.push_str(&text[..text.floor_char_boundary(room)].replace('>', "&gt;"));
         }
     }
@@ -902,6 +934,42 @@ mod tests {
         assert_eq!(parsed.from_name.as_deref(), Some("Bcc: x"));
         assert_eq!(parsed.subject, "ü and more");
         assert_eq!(parsed.references, ["a@b", "e@f"]);
+    }
+
+    #[test]
+    fn a_mail_says_where_answers_go_and_what_it_answers() {
+        for (header, expected) in [
+            ("Reply-To: List <list@X.example>", Some("list@x.example")),
+            ("Reply-To: a@x.example, b@x.example", None),
+            ("Reply-To: nobody", None),
+            ("X-None: x", None),
+        ] {
+            let reply_to = parse(&mail(header, "x")).unwrap().reply_to;
+            assert_eq!(reply_to.as_ref().map(Address::as_str), expected, "{header}");
+        }
+        for (headers, expected) in [
+            ("In-Reply-To: <a@x>", vec!["a@x"]),
+            ("In-Reply-To: <a@x> <b@x>", vec![]),
+            ("In-Reply-To: <a@x>\r\nReferences: <r@x> <a@x>", vec!["r@x", "a@x"]),
+        ] {
+            assert_eq!(parse(&mail(headers, "x")).unwrap().references, expected, "{headers}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_whole_says_so() {
+        let (text, html) = ("Content-Type: text/plain", "Content-Type: text/html");
+        for (headers, length, is_cut) in [
+            (text, MAX_TEXT_BYTES, false),
+            (text, MAX_TEXT_BYTES + 1, true),
+            (html, MAX_KEPT_HTML_BYTES, false),
+            (html, MAX_KEPT_HTML_BYTES + 1, true),
+        ] {
+            let parsed = parse(&mail(headers, &"x".repeat(length))).unwrap();
+            assert_eq!(parsed.is_cut, is_cut, "{headers} {length}");
+        }
+        let tags = "<b>sixteen letters.</b>".repeat(MAX_KEPT_HTML_BYTES / 16);
+        assert!(parse(&mail(html, &tags)).unwrap().is_cut);
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub(crate) async fn content(
     let inbound = mailbox::inbound(db, agent, reply_to).await?.filter(|mail| !mail.is_expired(now));
     let answered = match inbound {
         Some(mail) => Content {
-            to: Address::parse(&mail.from).into_iter().collect(),
+            to: mail.reply_to.or_else(|| Address::parse(&mail.from).ok()).into_iter().collect(),
             subject: mail.subject,
             in_reply_to: mail.message_id.filter(|id| is_message_id(id)),
             references: mail.references,

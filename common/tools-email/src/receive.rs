@@ -83,7 +83,7 @@ pub async fn receive(
                 (None, _) => Delivered::UnknownUser,
                 (Some(agent), Some(parsed)) if !served.contains(&agent) => {
                     served.push(agent);
-                    store(toolbox, envelope, parsed, raw.len(), agent, to).await?
+                    store(toolbox, envelope, parsed, raw, agent, to).await?
                 }
                 // Dropped, or in this agent's mailbox already by another of its addresses.
                 (Some(_), _) => Delivered::Stored,
@@ -134,7 +134,7 @@ async fn store(
     toolbox: &Toolbox,
     envelope: &Envelope<'_>,
     parsed: &Parsed,
-    size: usize,
+    raw: &[u8],
     agent: AgentId,
     to: &Address,
 ) -> Result<Delivered, StoreError> {
@@ -153,20 +153,22 @@ async fn store(
         to: to.clone(),
         from: parsed.from.clone().unwrap_or_default(),
         from_name: parsed.from_name.clone(),
+        reply_to: parsed.reply_to.clone(),
         subject: parsed.subject.clone(),
         message_id: parsed.message_id.clone(),
         references: parsed.references.clone(),
         thread_id: answered.as_ref().map_or_else(|| thread(agent, parsed, id), |sent| sent.thread_id),
         in_reply_to_sent: answered.as_ref().map(|sent| sent.id),
         received_at: envelope.received_at,
-        size: u32::try_from(size).unwrap_or(u32::MAX),
+        size: u32::try_from(raw.len()).unwrap_or(u32::MAX),
+        is_cut: parsed.is_cut,
         verdicts: envelope.verdicts.clone(),
         attachments: parsed.attachments.iter().map(listed).collect(),
         expires: envelope.received_at.plus(mailbox::KEPT).secs(),
     };
     let body = Body { text: parsed.text.clone(), html: parsed.html.clone() };
     let is_new =
-        !is_known && mailbox::put_inbound(db, &*toolbox.blobs, &mail, &body, parsed.attachments.clone()).await?;
+        !is_known && mailbox::put_inbound(db, &*toolbox.blobs, &mail, &body, parsed.attachments.clone(), raw).await?;
     if let Some((sent, index)) = reported(db, agent, parsed).await? {
         apply_report(toolbox, parsed.report.as_ref(), sent.request_id, index).await?;
     }

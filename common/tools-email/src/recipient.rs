@@ -12,6 +12,8 @@
 //! out of order, and even before the submission has ended; they only move forward, and a repeat changes nothing. So what is
 //! counted after a change is counted once. A bounce report by mail, which anyone can write, ends no submission.
 
+use std::time::Duration;
+
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId, random_uuid};
 use platform::store::db::{self, Query};
@@ -31,6 +33,10 @@ const MAX_TRANSACTION: usize = 100;
 const MAX_REASON: usize = 500;
 /// Recipients that the tracking names.
 const MAX_NAMED: usize = 10;
+/// The rows of a mail to more than this are not all read with each poll: 500 of them have some 200 KB.
+const FEW: usize = 25;
+/// For so long, polls of a mail to many show what one of them has counted.
+const COUNTED_AGAIN: Duration = Duration::from_secs(30);
 
 /// The state of a recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,6 +203,10 @@ fn key(request_id: RequestId, index: u32) -> Key {
     Key::new(partition(request_id), format!("TO#{index:04}"))
 }
 
+fn counted_key(request_id: RequestId) -> Key {
+    Key::new(partition(request_id), "COUNTED")
+}
+
 fn clipped(reason: &str) -> String {
     reason.chars().take(MAX_REASON).collect()
 }
@@ -340,12 +350,44 @@ pub async fn note(
     }
 }
 
+/// The tracking of a mail to many, as a poll has counted it: `JOB#<request id>` / `COUNTED`.
+#[derive(Serialize, Deserialize)]
+struct Counted {
+    at: Timestamp,
+    /// The job had ended.
+    has_ended: bool,
+    /// JSON
+    tracking: String,
+    /// Unix seconds after which the row may be deleted.
+    expires: i64,
+}
+
 /// `email_tracking` of a polled job: `{status, opens, clicks, from, to, subject, created_at, last_event_at, recipients}`.
 /// `None` if there is no such job of this agent. `to` is one address, or a list of the first ten; `recipients` counts them
-/// by state; `opens` and `clicks` count recipients.
-pub async fn tracking(db: &Db, agent: AgentId, request_id: RequestId) -> Result<Option<Value>, StoreError> {
-    let rows = all(db, request_id).await?;
-    let Some(first) = rows.first().filter(|row| row.agent == agent) else { return Ok(None) };
+/// by state; `opens` and `clicks` count recipients. Of a mail to more than 25 it may be half a minute old, but is never
+/// from before the job's end once that `has_ended`.
+pub async fn tracking(
+    db: &Db,
+    agent: AgentId,
+    request_id: RequestId,
+    has_ended: bool,
+    now: Timestamp,
+) -> Result<Option<Value>, StoreError> {
+    let query = Query::prefixed(&db.tables.messages, &partition(request_id), "TO#", FEW + 1)?;
+    let mut rows: Vec<Recipient> = db.query(query.latest()).await?;
+    if !rows.first().is_some_and(|row| row.agent == agent) {
+        return Ok(None);
+    }
+    let are_many = rows.len() > FEW;
+    if are_many {
+        let counted: Option<Counted> = db.get_latest(&db.tables.messages, counted_key(request_id)).await?;
+        let is_fresh = |counted: &Counted| counted.has_ended == has_ended && now < counted.at.plus(COUNTED_AGAIN);
+        if let Some(counted) = counted.filter(is_fresh) {
+            return serde_json::from_str(&counted.tracking).map(Some).map_err(StoreError::new);
+        }
+        rows = all(db, request_id).await?;
+    }
+    let Some(first) = rows.first() else { return Ok(None) };
     let sent = match mail_of(&first.message_id) {
         Some(id) => mailbox::sent(db, agent, id).await?,
         None => None,
@@ -355,6 +397,10 @@ pub async fn tracking(db: &Db, agent: AgentId, request_id: RequestId) -> Result<
         tracking["from"] = json!(sent.from);
         tracking["subject"] = json!(sent.subject);
         tracking["created_at"] = json!(sent.sent_at.to_string());
+    }
+    if are_many {
+        let counted = Counted { at: now, has_ended, tracking: tracking.to_string(), expires: first.expires };
+        db.write(Write::put(&db.tables.messages, counted_key(request_id), &counted)?).await?;
     }
     Ok(Some(tracking))
 }

@@ -11,7 +11,10 @@
 //!
 //! A job whose mails may be out must not fail, because then everything would be paid back. So a run that cannot go on
 //! (the database failed, the time is up, a panic) is followed by another one, and after an hour and a half the job ends
-//! by its rows. Without rows nothing was sent, and the engine fails the job when its time is over.
+//! by its rows. It also ends so when the engine gives it up ([`ToolSpec::keeps_record`]): its processes died too often, or
+//! the owner froze it. Without rows nothing was sent, and the job fails.
+//!
+//! The owner's freezes are looked at before each mail. After one, the mails in work are finished, and no other is sent.
 //!
 //! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
 
@@ -21,10 +24,12 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::encoding::base64_any;
-use base::ids::AgentId;
+use base::ids::{AgentId, TokenId};
 use base::input::{Field, FieldError, Format, Kind};
 use base::money::Usdc;
 use base::untrusted_text;
+use ledger::account;
+use ledger::freeze::SERVICE_PAYEE;
 use platform::http::{ApiError, log};
 use platform::net::{FetchPolicy, check_url, essence};
 use platform::store::StoreError;
@@ -63,6 +68,8 @@ const DEADLINE: Duration = Duration::from_secs(100);
 const STOP: Duration = Duration::from_secs(95);
 /// Longest look at the rows after a run that was stopped, and longest time to close them. Both end before [`DEADLINE`].
 const LAST_LOOK: Duration = Duration::from_secs(2);
+/// The same for a job that is over. Together they end before the engine's lease of the job.
+const CLOSING: Duration = Duration::from_secs(12);
 /// No mail is begun later than this in a run.
 const SENDING: Duration = Duration::from_secs(70);
 /// Longest hand-over of one mail. With [`SENDING`] it leaves time to store the outcome.
@@ -91,6 +98,8 @@ const EMBEDDED: &str = "mailbox";
 const TOO_LATE: &str = "the mail could not be handed over in time";
 const INTERRUPTED: &str = "the work was interrupted while the mail was handed over; it may have been sent";
 const NOT_YOURS: &str = "the sender's address is no longer yours";
+/// Beginning of the reason of recipients whose mail a freeze stopped.
+const FROZEN: &str = "the owner froze ";
 const NOT_STORED: &str = "the mail that this one answers is no longer stored";
 
 /// Checked by [`check`], which says what is wrong with an address.
@@ -200,7 +209,8 @@ pub static SPEC: ToolSpec = ToolSpec {
     quote_ttl: Some(Duration::from_secs(3600)),
     // Not the sender: another one than the quote's has an error of its own.
     quoted_fields: &["to_address", "subject", "body", "reply_to_email_id"],
-    judged: &["subject", "body", "from_name"],
+    judged: &["subject", "body", "from_name", "attachments.filename"],
+    keeps_record: true,
     check_quoted: quote::check_send,
     refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned")],
     category: "communication",
@@ -360,6 +370,9 @@ impl From<ToolError> for Stop {
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
+        if task.is_over {
+            return end_now(&toolbox, &task).await;
+        }
         // Dropping the set stops the work.
         let mut working = JoinSet::new();
         let (its_toolbox, its_task) = (toolbox.clone(), task.clone());
@@ -389,14 +402,30 @@ async fn go_on(toolbox: &Toolbox, task: &Task, pause: Duration) -> Result<Output
     if now < started.plus(GIVE_UP) {
         return again(started.plus(PATIENCE));
     }
+    end_by(toolbox, task, &rows, LAST_LOOK).await
+}
+
+/// The end of a job that is over, by its rows. Another run if they cannot be read now.
+async fn end_now(toolbox: &Toolbox, task: &Task) -> Result<Output, ToolError> {
+    match timeout(CLOSING, recipient::all(&toolbox.db, task.request_id)).await {
+        Ok(Ok(rows)) => end_by(toolbox, task, &rows, CLOSING).await,
+        Ok(Err(_)) | Err(_) => {
+            let until = toolbox.clock.now().plus(PATIENCE);
+            Ok(Output::again(STORE_PAUSE, until, Source::embedded(EMBEDDED)))
+        }
+    }
+}
+
+/// Ends a job by these rows, after closing what is open, if that takes no longer than `time`.
+async fn end_by(toolbox: &Toolbox, task: &Task, rows: &[Recipient], time: Duration) -> Result<Output, ToolError> {
     let closing = async {
-        close(toolbox, &rows, None).await?;
+        close(toolbox, rows, None).await?;
         recipient::all(&toolbox.db, task.request_id).await
     };
-    match timeout(LAST_LOOK, closing).await {
+    match timeout(time, closing).await {
         Ok(Ok(closed)) => finish(toolbox, task, &closed),
         // What was accepted is charged all the same.
-        Ok(Err(_)) | Err(_) => finish(toolbox, task, &rows),
+        Ok(Err(_)) | Err(_) => finish(toolbox, task, rows),
     }
 }
 
@@ -436,6 +465,8 @@ async fn end(toolbox: &Toolbox, task: &Task, rows: &[Recipient], why: Option<&st
 struct Batch {
     toolbox: Arc<Toolbox>,
     agent: AgentId,
+    /// The access token that pays.
+    token: Option<TokenId>,
     from: Address,
     from_name: Option<String>,
     body: String,
@@ -495,6 +526,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     }
     let batch = Arc::new(Batch {
         agent: task.agent,
+        token: task.token,
         from,
         from_name: task.input.get("from_name").and_then(Value::as_str).map(str::to_owned),
         body: task.text("body").to_owned(),
@@ -524,6 +556,9 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         Some(_) => Sending::default(),
     };
     batch.count(&sent).await?;
+    if let Some(what) = sent.frozen {
+        cannot_go_on = Some(format!("{FROZEN}this {what} before the mail was sent"));
+    }
     rows = recipient::all(&db, task.request_id).await?;
     let has = |state: State| rows.iter().any(|row| row.state == state);
     // What is being handed over may be accepted yet, and is then charged.
@@ -734,6 +769,10 @@ impl Batch {
     /// Sends one mail.
     async fn deliver(&self, row: &Recipient) -> Result<Step, StoreError> {
         let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
+        let frozen = account::glance(db, self.agent).await?.frozen;
+        if let Some(what) = frozen.stops(self.token, SPEC.name, SERVICE_PAYEE) {
+            return Ok(Step::Frozen(what));
+        }
         let suppressed = suppression::reason(db, &row.to, self.agent, now).await?;
         let is_local = receive::is_local(db, &self.toolbox.config, &row.to).await?;
         // Before the submission begins, because it can fail.
@@ -855,6 +894,8 @@ enum Step {
     Delivered,
     Bounced,
     NotNow,
+    /// Not begun: the owner has frozen this.
+    Frozen(&'static str),
     /// Refused, suppressed or unknown; or another process has it.
     Ended,
 }
@@ -866,6 +907,8 @@ struct Sending {
     delivered: u32,
     bounced: u32,
     not_now: usize,
+    /// What the owner has frozen.
+    frozen: Option<&'static str>,
 }
 
 /// Sends the mails of these recipients, a few at a time, and begins none after `stop`. After an error of the database
@@ -884,6 +927,7 @@ async fn send_all(
     loop {
         while running.len() < at_once
             && failed.is_none()
+            && sending.frozen.is_none()
             && sending.not_now < MAX_NOT_NOW
             && Instant::now() < stop
             && let Some(row) = waiting.next()
@@ -898,6 +942,7 @@ async fn send_all(
             Ok(Step::Delivered) => sending.delivered += 1,
             Ok(Step::Bounced) => sending.bounced += 1,
             Ok(Step::NotNow) => sending.not_now += 1,
+            Ok(Step::Frozen(what)) => sending.frozen = Some(what),
             Ok(Step::Ended) => {}
             Err(error) => failed = Some(error),
         }
@@ -940,7 +985,13 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
     };
     let is_ambiguous = failed.iter().any(|row| row.state == State::Ambiguous);
     let locked = |name: &str| task.locked.get(name).cloned();
-    let warning = if is_ambiguous { Some(json!("delivery_unknown")) } else { locked(quote::WARNING) };
+    let warning = if frozen(&failed).is_some() {
+        Some(json!(Unavailable::FrozenByOwner.as_str()))
+    } else if is_ambiguous {
+        Some(json!("delivery_unknown"))
+    } else {
+        locked(quote::WARNING)
+    };
     let recipients: Map<String, Value> = State::ALL
         .into_iter()
         .map(|state| (state.as_str().to_owned(), json!(rows.iter().filter(|row| row.state == state).count())))
@@ -970,7 +1021,15 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
     Ok(Output::new(result, source).charging(used))
 }
 
+/// The reason of the first recipient whose mail a freeze stopped.
+fn frozen<'a>(failed: &[&'a Recipient]) -> Option<&'a str> {
+    failed.iter().filter_map(|row| row.reason.as_deref()).find(|reason| reason.starts_with(FROZEN))
+}
+
 fn nobody(failed: &[&Recipient]) -> ToolError {
+    if let Some(reason) = frozen(failed) {
+        return ToolError::unavailable(Unavailable::FrozenByOwner, reason);
+    }
     if failed.iter().any(|row| row.state == State::Ambiguous) {
         let message = "the provider did not say whether it accepted the mail; it may arrive, and is not sent again";
         return ToolError::unavailable(Unavailable::SourceUnavailable, message);
@@ -1020,8 +1079,8 @@ fn output() -> Value {
             },
             "warning": {
                 "type": "string",
-                "description": "pinned_domain_warming, pinned_over_limit, or delivery_unknown: whether a mail was sent is not \
-                                known; it is not charged",
+                "description": "pinned_domain_warming, pinned_over_limit, delivery_unknown: whether a mail was sent is not \
+                                known; it is not charged, or frozen_by_owner: a freeze stopped the rest, which is not charged",
             },
             "recipients": {"type": "object", "properties": counts, "description": "Number of recipients in each state"},
             "failed": {

@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
-use base::ids::{AgentId, RequestId};
+use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use platform::config::Config;
@@ -79,6 +79,11 @@ pub struct Task {
     /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls that the
     /// agent's own job made.
     pub wallet_signed: bool,
+    /// The access token that bought it, if one did.
+    pub token: Option<TokenId>,
+    /// The job ends now: the run only says what the earlier ones have done. Only set for tools that keep a record
+    /// ([`ToolSpec::keeps_record`]).
+    pub is_over: bool,
     /// The work is abandoned at this time.
     pub deadline: Timestamp,
     pub reporter: Reporter,

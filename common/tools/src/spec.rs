@@ -148,6 +148,9 @@ pub struct ToolSpec {
     /// Its job waits for a person. A seller's program (a soul's service) may not call it, because the program's own
     /// deadline would pass first.
     pub waits_for_person: bool,
+    /// Its work does things that cannot be taken back, and records each of them. A job that is given up (after a freeze, or
+    /// when its attempts are used up) then runs once more, with [`crate::Task::is_over`], and is charged by the record.
+    pub keeps_record: bool,
     /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
     /// quote id. `None`: the tool's own path gives the quote, as for any tool.
     pub quote_path: Option<&'static str>,
@@ -167,7 +170,8 @@ pub struct ToolSpec {
     pub retention: Duration,
     pub input: &'static [Field],
     /// The members of `input` whose texts are judged before a price is quoted ([`crate::safety`]): what is sent to somebody
-    /// or published. Every string in these members counts.
+    /// or published. Every string in these members counts. `member.name` stands for the member `name` of the objects in a
+    /// list.
     pub judged: &'static [&'static str],
     /// The deployment needs at least one of these to serve a call with this input. Empty: every deployment can.
     pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
@@ -283,6 +287,7 @@ impl ToolSpec {
         expensive: false,
         durable: false,
         waits_for_person: false,
+        keeps_record: false,
         quote_path: None,
         quote_ttl: None,
         quoted_fields: &[],

@@ -43,6 +43,8 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
         request_id: RequestId::random(),
         agent: AgentId::of(Address::ZERO),
         wallet_signed: true,
+        token: None,
+        is_over: false,
         deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
         reporter: Reporter::default(),
     };

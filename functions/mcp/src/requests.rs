@@ -9,7 +9,7 @@ use base::encoding::{base64_any, base64_url};
 use base::ids::RequestId;
 use catalog::CATALOG;
 use gate::jobs::job::{Job, Status};
-use gate::jobs::{store, view};
+use gate::jobs::store;
 use gate::limits::{self, Class, Owned, Reader, Subject};
 use gate::named_quote;
 use http::request::Parts;
@@ -116,7 +116,7 @@ impl Shop {
         if let Some(owned) = parts.extensions.get::<Owned>() {
             owned.set();
         }
-        let body = view::poll(&*self.app.blobs, &job).await?;
+        let body = ::requests::polled(&self.app, &job).await?;
         limits::take_result(&self.app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok((job, body))
     }

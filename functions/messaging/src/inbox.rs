@@ -120,6 +120,8 @@ fn view(mail: &Inbound) -> Value {
         known.into_iter().filter_map(|(name, verdict)| Some((name.to_owned(), json!(verdict.as_ref()?)))).collect();
     for (name, value) in [
         ("from_name", mail.from_name.as_ref().map(|name| json!(name))),
+        ("reply_to", mail.reply_to.as_ref().map(|address| json!(address))),
+        ("body_truncated", mail.is_cut.then_some(json!(true))),
         ("message_id", mail.message_id.as_ref().map(|id| json!(id))),
         ("related_outbound_id", mail.in_reply_to_sent.map(|sent| json!(sent))),
         ("verdicts", (!known.is_empty()).then_some(Value::Object(known))),
@@ -184,6 +186,11 @@ async fn add_contents(blobs: &dyn Blobs, mails: &[Inbound], emails: &mut [Value]
                 Loaded::Body(_) | Loaded::TooLarge => omit_body(blobs, mail, email, &mut urls)?,
                 // Nothing of it is stored any more.
                 Loaded::Gone => {}
+            }
+            if mail.is_cut && take(&mut urls, 1) {
+                // Not a mail's own type: nothing of it may be shown as a page.
+                let access = Access::Get { content_type: "application/octet-stream", file_name: "mail.eml" };
+                email["mail_url"] = json!(blobs.url(&mailbox::raw_key(mail.id), access, URL_VALID)?);
             }
         }
     }

@@ -30,7 +30,7 @@ pub fn router(app: App) -> Router {
 }
 
 /// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce. For sent
-/// e-mail also the reads of its recipients.
+/// e-mail also the reads of some of its recipients; of all, at most every half minute.
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         // An agent platform may read the jobs that its checkout sessions bought.
@@ -49,19 +49,27 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
             None => job.ordered.as_ref().map(|ordered| ordered.platform) == platform,
         });
         let job = job.ok_or(ApiError::NotFound)?;
-        let mut body = view::poll(&*app.blobs, &job).await?;
-        if job.tool == send::SPEC.name {
-            add_tracking(&app, &job, &mut body).await?;
-        }
+        let body = polled(&app, &job).await?;
         limits::take_result(&app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok(gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
     };
     respond(answer.await)
 }
 
+/// A job as its owner polls it, over HTTP or MCP.
+pub async fn polled(app: &App, job: &Job) -> Result<Value, ApiError> {
+    let mut body = view::poll(&*app.blobs, job).await?;
+    if job.tool == send::SPEC.name {
+        add_tracking(app, job, &mut body).await?;
+    }
+    Ok(body)
+}
+
 /// Adds what became of a sent e-mail so far, and the sender's domain. Nothing before the work has begun.
 async fn add_tracking(app: &App, job: &Job, body: &mut Value) -> Result<(), StoreError> {
-    let Some(tracking) = recipient::tracking(&app.db, job.agent, job.request_id).await? else { return Ok(()) };
+    let has_ended = job.outcome.is_some();
+    let tracking = recipient::tracking(&app.db, job.agent, job.request_id, has_ended, app.clock.now()).await?;
+    let Some(tracking) = tracking else { return Ok(()) };
     let domain = tracking["from"].as_str().and_then(|from| from.rsplit_once('@')).map(|(_, domain)| domain.to_owned());
     body["email_tracking"] = tracking;
     if let Some(name) = domain {

@@ -119,6 +119,7 @@ pub static EMAIL: Named = Named {
         has("id", Shape::Uuid).about("Send it as `reply_to_email_id` to answer"),
         has("from", Shape::Text),
         may("from_name", Shape::Text),
+        may("reply_to", Shape::Text).about("Where an answer goes, if the sender named another address for that"),
         has("to", Shape::Text),
         has("subject", Shape::Text),
         has("received_at", Shape::Time),
@@ -131,6 +132,10 @@ pub static EMAIL: Named = Named {
         may("body", Shape::Text),
         may("body_html", Shape::Text).about("Without scripts and remote pictures"),
         may("content_omitted", Shape::Is(true)).about("The body does not fit into this answer"),
+        may("body_truncated", Shape::Is(true))
+            .about("`body` or `body_html` is not the whole text; with the body, the mail has a `mail_url`"),
+        may("mail_url", Shape::Uri)
+            .about("Where to download the whole mail as it arrived, for 15 minutes; only if the body is truncated"),
         may("body_url", Shape::Uri).about("Where to download the body, for 15 minutes: JSON with `text` and `html`"),
     ]),
 };

@@ -1,5 +1,7 @@
 //! An agent's action policy: pure rules about one call.
 
+use std::collections::HashSet;
+
 use base::clock::Timestamp;
 use base::money::Usdc;
 use serde::{Deserialize, Serialize};
@@ -174,17 +176,27 @@ pub fn action_of(tool: &ToolSpec) -> Option<&'static str> {
     ACTIONS.iter().find(|(_, path)| tool.paths.contains(path)).map(|(word, _)| *word)
 }
 
-/// All recipients in a body. A string with several addresses counts as several.
+/// All recipients in a body, each once. A string with several addresses counts as several.
 fn recipients(input: &Map<String, Value>) -> Vec<&str> {
     let values = RECIPIENTS.iter().filter_map(|member| input.get(*member)).flat_map(|value| match value {
         Value::Array(items) => items.iter().collect(),
         one => vec![one],
     });
+    let mut seen = HashSet::new();
     values
         .flat_map(|value| value.as_str().unwrap_or("").split([',', ';']))
         .map(str::trim)
-        .filter(|text| !text.is_empty())
+        .filter(|text| !text.is_empty() && seen.insert(folded(text)))
         .collect()
+}
+
+/// What two spellings of one recipient have in common: as when mail is sent and priced, neither case nor the script of the
+/// domain makes another recipient.
+fn folded(recipient: &str) -> String {
+    match (recipient.rsplit_once('@'), domain(recipient)) {
+        (Some((name, _)), Some(domain)) => format!("{}@{domain}", name.to_ascii_lowercase()),
+        _ => recipient.to_ascii_lowercase(),
+    }
 }
 
 /// The domain of an address, or of `Name <address>`: in lower case, international names in ASCII form.
@@ -259,6 +271,14 @@ mod tests {
                 json!({"to_address": ["a@x.de", "b@x.de"], "cc": "c@x.de"}),
                 1,
                 "hold rule_1",
+            ),
+            (
+                "a repeated address counts once",
+                vec![("email", Hold, When::RecipientsOver(1))],
+                "email",
+                to(json!(["a@b\u{fc}cher.example", "A@xn--bcher-kva.EXAMPLE"])),
+                1,
+                "allow",
             ),
             (
                 "several in one text",

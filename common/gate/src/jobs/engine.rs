@@ -13,7 +13,7 @@
 //! | between broadcast and storing the outcome | submitted, known on chain | the outcome is read from the chain |
 //! | between raising the fee, storing the raise and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
 //! | (no crash) a reorganisation after settlement | settled, gone from the chain | claimed again and sent again (`super::finality`) |
-//! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back |
+//! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back, less what the tool's own record says was done |
 //! | between the work and storing its outcome | settled, no outcome | as above: tools may run twice, charges never |
 //! | while sold work uses a paid tool or the model | its usage is on the job | the next attempt has the rest of the budget |
 
@@ -65,6 +65,8 @@ const RENEW_AFTER: Duration = Duration::from_secs(20);
 const RENEW_AGAIN: Duration = Duration::from_secs(5);
 /// Least time between two writes of the progress.
 const REPORT_AFTER: Duration = Duration::from_secs(3);
+/// Delay before a job that was given up, and whose tool could not read its record, is ended.
+const RECORD_PAUSE: Duration = Duration::from_secs(30);
 /// How many times a new account nonce is requested after another process took it.
 const ALLOCATION_RETRIES: usize = 20;
 
@@ -291,7 +293,7 @@ impl Engine {
         // One of our own tools that waits for an external event is run again to check it.
         let waits = is_handed_over && job.sold.is_none() && !job.goes_on;
         if job.goes_on && job.handed_until.is_some_and(|until| now > until.plus(GRACE)) {
-            return self.fail(job, ToolError::internal("the work did not end in its time")).await;
+            return self.give_up(job, ToolError::internal("the work did not end in its time")).await;
         }
         if let (Some(until), Some(_)) = (job.handed_until, &job.sold) {
             if now < until {
@@ -305,7 +307,8 @@ impl Engine {
             return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         if job.is_worn_out() && !waits {
-            return self.fail(job, ToolError::internal("the work was tried several times and never finished")).await;
+            let error = ToolError::internal("the work was tried several times and never finished");
+            return self.give_up(job, error).await;
         }
         // The owner may have frozen the agent or token while the job waited. What is half done goes on: its price is not paid
         // back.
@@ -313,7 +316,7 @@ impl Engine {
             let frozen = account::glance(&self.db, job.agent).await?.frozen;
             if let Some(what) = frozen.stops(job.charge.token, &job.tool, job.payee()) {
                 let message = format!("the owner froze this {what} before the work began");
-                return self.fail(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
+                return self.give_up(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
             }
         }
         // Our own work in the workers is limited per buyer: stalling sources of one buyer must not hold every worker. A job
@@ -375,7 +378,7 @@ impl Engine {
         let now = self.clock.now();
         if now >= job.created.plus(MOST_WAIT) && !job.goes_on {
             let message = "the job waited too long: its soul or buyer had the most jobs running that are allowed";
-            return self.fail(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
+            return self.give_up(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
         store::put_down(&self.db, job, pause + FIRST_REMINDER, now).await?;
@@ -396,6 +399,23 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
+    /// Ends a job that is not tried again. If its tool keeps a record, an earlier attempt may have done a part: that part is
+    /// charged. Otherwise the job fails with `error`.
+    async fn give_up(&self, job: &mut Job, error: ToolError) -> Result<Progress, MoveError> {
+        let keeps_record = self.runner(job).is_some_and(|runner| runner.spec.keeps_record);
+        if !keeps_record || job.sold.is_some() {
+            return self.fail(job, error).await;
+        }
+        match self.run_tool(job, Reporter::default(), true).await {
+            Ok(output) if output.waits.is_some() => {
+                store::postpone(&self.db, job, RECORD_PAUSE, self.clock.now()).await?;
+                Ok(Progress::Paused)
+            }
+            Ok(output) => self.complete(job, output).await.map(|()| Progress::Moved),
+            Err(_) => self.fail(job, error).await,
+        }
+    }
+
     /// Runs the work, ours or a seller's, and renews the lease meanwhile.
     async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
         let sold = job.clone();
@@ -404,7 +424,7 @@ impl Engine {
             let outcome = match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => return sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does not run sellers' services")),
-                (_, None) => self.run_tool(&sold, reporter).await.map(|output| match output.waits {
+                (_, None) => self.run_tool(&sold, reporter, false).await.map(|output| match output.waits {
                     Some(Wait { until, again_after }) => Worked::HandedOver { until, again_after },
                     None => Worked::Done(output),
                 }),
@@ -446,8 +466,9 @@ impl Engine {
         }
     }
 
-    /// Runs the tool under its deadline. A panic becomes this job's failure only.
-    async fn run_tool(&self, job: &Job, reporter: Reporter) -> Result<Output, ToolError> {
+    /// Runs the tool under its deadline; with `is_over`, only to say what it has done ([`Task::is_over`]). A panic becomes
+    /// this job's failure only.
+    async fn run_tool(&self, job: &Job, reporter: Reporter, is_over: bool) -> Result<Output, ToolError> {
         let runner = self.runner(job).ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
         let input: Map<String, Value> =
             serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
@@ -462,6 +483,8 @@ impl Engine {
             request_id: job.request_id,
             agent: job.agent,
             wallet_signed: job.charge.token.is_none(),
+            token: job.charge.token,
+            is_over,
             deadline,
             reporter,
         };

@@ -117,6 +117,8 @@ impl<'a> Allowance<'a> {
             request_id: self.request_id,
             agent: self.agent,
             wallet_signed: false,
+            token: None,
+            is_over: false,
             deadline: self.clock().now().plus(runner.spec.deadline),
             reporter: Reporter::default(),
         };

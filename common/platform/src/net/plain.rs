@@ -59,6 +59,8 @@ pub struct PlainAnswer {
     pub retry_after: Option<Duration>,
     /// The peer's id of the request (`X-Request-Id` or `Request-Id`), if it sent one. Untrusted text.
     pub request_id: Option<String>,
+    /// The name of an AWS service's error (`X-Amzn-ErrorType`), without what may follow it behind a colon. Untrusted text.
+    pub error_type: Option<String>,
     pub body: Vec<u8>,
 }
 
@@ -149,6 +151,9 @@ impl PlainHttp {
             content_range_total: header("content-range").and_then(|range| range.rsplit('/').next()?.parse().ok()),
             retry_after: header("retry-after").and_then(|text| text.trim().parse().ok()).map(Duration::from_secs),
             request_id: header("x-request-id").or_else(|| header("request-id")).map(str::to_owned),
+            error_type: header("x-amzn-errortype")
+                .and_then(|text| text.split(':').next())
+                .map(|name| name.trim().to_owned()),
             body: answer.into_body().to_vec(),
         })
     }

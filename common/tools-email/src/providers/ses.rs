@@ -45,7 +45,7 @@ pub async fn hand_over(toolbox: &Toolbox, mail: Outgoing<'_>, deadline: Instant)
     match toolbox.outbound.send(NAME, &own, &ask, &[400, 404], deadline).await {
         Ok(answer) => {
             let body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-            answered(answer.status, &body)
+            answered(answer.status, answer.error_type.as_deref(), &body)
         }
         Err(error) => unanswered(&error),
     }
@@ -94,10 +94,10 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// The outcome of an answer with status 2xx, 400 or 404.
 ///
-/// SES names the exception in the header `X-Amzn-ErrorType`, which [`platform::net::PlainAnswer`] does not keep, and
-/// some servers also in the body. Without a name, the words of the message decide. A temporary refusal that is not
-/// recognised counts as a final one: the mail is then not sent, and not charged.
-fn answered(status: u16, body: &Value) -> Handed {
+/// SES names the exception in the header `X-Amzn-ErrorType`, and some servers in the body. Without a name, the words of
+/// the message decide. A temporary refusal that is not recognised counts as a final one: the mail is then not sent, and not
+/// charged.
+fn answered(status: u16, error_type: Option<&str>, body: &Value) -> Handed {
     if status / 100 == 2 {
         let id = body["MessageId"].as_str().map(clean_reason);
         return Handed::Accepted { provider: NAME, provider_message_id: id };
@@ -105,7 +105,8 @@ fn answered(status: u16, body: &Value) -> Handed {
     let text = |name: &str| body[name].as_str().unwrap_or_default();
     let message = clean_reason(if text("message").is_empty() { text("Message") } else { text("message") });
     // `com.amazonaws.ses#MessageRejected`, or with a URL behind a colon.
-    let kind = if text("__type").is_empty() { text("code") } else { text("__type") };
+    let in_body = if text("__type").is_empty() { text("code") } else { text("__type") };
+    let kind = error_type.filter(|name| !name.is_empty()).unwrap_or(in_body);
     let kind = kind.rsplit('#').next().unwrap_or_default().split(':').next().unwrap_or_default();
     let lower = message.to_ascii_lowercase();
     let says = |words: &[&str]| kind.is_empty() && words.iter().any(|word| lower.contains(word));
@@ -168,6 +169,15 @@ mod tests {
 
     #[test]
     fn only_a_mail_that_was_certainly_not_accepted_may_be_sent_again() {
+        for (error_type, message, outcome) in [
+            ("MessageRejected", "The account is suspended, says the text of the mail", Is::Refused),
+            ("LimitExceededException", "Try later.", Is::NotNow),
+            ("SendingPausedException", "", Is::NotNow),
+            ("BadRequestException", "Daily message quota exceeded.", Is::Refused),
+        ] {
+            let body = json!({"message": message, "code": "TooManyRequestsException"});
+            assert_eq!(is(&answered(400, Some(error_type), &body)), outcome, "{error_type}");
+        }
         for (status, body, outcome) in [
             (200, json!({"MessageId": "0100018f"}), Is::Accepted),
             (200, Value::Null, Is::Accepted),
@@ -180,7 +190,7 @@ mod tests {
             (400, json!({"code": "AccountSuspendedException", "Message": "x"}), Is::NotNow),
             (404, json!({"message": "Configuration set does not exist"}), Is::Refused),
         ] {
-            assert_eq!(is(&answered(status, &body)), outcome, "{status} {body}");
+            assert_eq!(is(&answered(status, None, &body)), outcome, "{status} {body}");
         }
         let why = || "cause".to_owned();
         for (error, outcome) in [

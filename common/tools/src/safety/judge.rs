@@ -48,17 +48,22 @@ pub type JudgedText<'a> = (&'static str, &'a str);
 /// The texts of an input that are judged: every string in the fields that the tool's entry names.
 pub fn judged_texts<'a>(tool: &ToolSpec, input: &'a Map<String, Value>) -> Vec<JudgedText<'a>> {
     let mut texts = Vec::new();
-    for field in tool.judged {
-        collect(field, input.get(*field).unwrap_or(&Value::Null), &mut texts);
+    for &field in tool.judged {
+        let (name, member) = field.split_once('.').map_or((field, None), |(name, member)| (name, Some(member)));
+        collect(field, member, input.get(name).unwrap_or(&Value::Null), &mut texts);
     }
     texts
 }
 
-fn collect<'a>(field: &'static str, value: &'a Value, texts: &mut Vec<JudgedText<'a>>) {
+/// The strings of a value; with `only`, of its objects' members of this name.
+fn collect<'a>(field: &'static str, only: Option<&str>, value: &'a Value, texts: &mut Vec<JudgedText<'a>>) {
     match value {
         Value::String(text) if !text.trim().is_empty() => texts.push((field, text)),
-        Value::Array(items) => items.iter().for_each(|item| collect(field, item, texts)),
-        Value::Object(members) => members.values().for_each(|member| collect(field, member, texts)),
+        Value::Array(items) => items.iter().for_each(|item| collect(field, only, item, texts)),
+        Value::Object(members) => {
+            let named = members.iter().filter(|(name, _)| only.is_none_or(|only| only == name.as_str()));
+            named.for_each(|(_, member)| collect(field, None, member, texts));
+        }
         _ => {}
     }
 }
@@ -243,6 +248,10 @@ mod tests {
         let input = letter(&json!(["a", {"b": "c", "n": 1}, ""]));
         assert_eq!(judged_texts(&LETTER, &input), [("subject", "Hello"), ("body", "a"), ("body", "c")]);
         assert!(judged_texts(&ToolSpec::QUEUED, &input).is_empty());
+        let parcel = ToolSpec { judged: &["files.name"], ..ToolSpec::QUEUED };
+        let input = json!({"files": [{"name": "a.pdf", "content": "x"}, {"content": "y"}, {"name": "b.pdf"}]});
+        let names = [("files.name", "a.pdf"), ("files.name", "b.pdf")];
+        assert_eq!(judged_texts(&parcel, input.as_object().unwrap()), names);
     }
 
     #[tokio::test]
