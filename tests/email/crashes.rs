@@ -244,6 +244,7 @@ fn a_freeze_stops_the_rest_of_a_send() {
                 tool: &send::SPEC,
                 input: input.as_object().expect("an input").clone(),
                 locked: json!({"from_address": ada.address}).as_object().expect("members").clone(),
+                price: Usdc::from_micro(2 * EACH),
                 request_id: RequestId::random(),
                 agent: ada.payer.agent(),
                 wallet_signed: true,
