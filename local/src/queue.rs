@@ -75,6 +75,11 @@ impl LocalQueue {
         self.lock().dead.clone()
     }
 
+    /// How many messages were sent so far.
+    pub fn sent(&self) -> u64 {
+        self.lock().next_id
+    }
+
     /// Whether no message is waiting or in work.
     pub fn is_idle(&self) -> bool {
         let state = self.lock();

@@ -12,8 +12,9 @@ use ring::hmac;
 use serde_json::{Value, json};
 use tools::spec::TOP_UP;
 
+use super::asked::{self, Given};
 use super::sellers;
-use super::world::{Answer, WEBHOOK_SECRET, World};
+use super::world::{Answer, Node, WEBHOOK_SECRET, World};
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH};
 
@@ -72,6 +73,9 @@ const ACTS: &[(Act, u64)] = &[
     (Act::PayPrice, 13),
     (Act::PayTwice, 3),
     (Act::PayNamed, 4),
+    (Act::Ask, 6),
+    (Act::Take, 4),
+    (Act::PayAsked, 9),
     (Act::Spend, 10),
     (Act::SpendNamed, 3),
     (Act::Again, 7),
@@ -83,11 +87,11 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Budget, 4),
     (Act::Freeze, 1),
     (Act::Lift, 4),
-    (Act::Deliver, 22),
+    (Act::Deliver, 25),
     (Act::Sweep, 4),
     (Act::Stranger, 2),
     (Act::Cancel, 1),
-    (Act::Fund, 3),
+    (Act::Fund, 4),
     (Act::Drain, 1),
     (Act::Forget, 1),
     (Act::Time, 4),
@@ -105,6 +109,12 @@ pub enum Act {
     PayTwice,
     /// Sends a signed payment with an idempotency key that is reused.
     PayNamed,
+    /// Asks for the quote of an asked price, as the agent, in its name, or as nobody.
+    Ask,
+    /// Names such a quote in an unpaid call. The 402 may hold credits for it; [`Act::PayQuoted`] pays that.
+    Take,
+    /// Pays such a quote (see [`pay_asked`]).
+    PayAsked,
     /// A call with an access token.
     Spend,
     SpendNamed,
@@ -161,6 +171,11 @@ impl Agent {
         ("x-agent-proof", self.payer.proof_at("write", world.clock.now().secs()))
     }
 
+    /// Its name, which proves nothing.
+    fn named(&self) -> (&'static str, String) {
+        ("x-agent-id", self.payer.address().to_string())
+    }
+
     pub fn authorize(&self, world: &World, micro: u64) -> Authorization {
         let now = world.clock.now().secs().unsigned_abs();
         let lives = *world.fate.dice.pick(&[40, 300, 3_600]).unwrap();
@@ -172,6 +187,28 @@ impl Agent {
 
     fn remember(&self, shown: Shown) {
         self.notes.lock().unwrap().shown.push(shown);
+    }
+
+    /// Keeps the quote of a 402, to pay it later.
+    fn keep_quote(&self, path: &'static str, body: Value, answer: &Answer) {
+        let amount = answer.body["payment_request"]["amount"].as_str().and_then(|text| Usdc::parse(text).ok());
+        if let (Some(quote_id), Some(amount)) = (answer.body["quote_id"].as_str(), amount) {
+            let (quote_id, amount) = (quote_id.to_owned(), amount.micro());
+            self.notes.lock().unwrap().quotes.push(Quoted { path, body, quote_id, amount });
+        }
+    }
+
+    /// A payment for the quote of an asked price, as headers: by a token, or signed.
+    fn payment_for(&self, world: &World, given: &Given, body: &Value) -> Vec<(&'static str, String)> {
+        let quote = ("x-quote-id", given.quote_id.clone());
+        if let Some(token) = self.pick(world, |notes| &notes.tokens).filter(|_| world.fate.dice.percent(40)) {
+            return vec![quote, ("authorization", format!("Bearer {}", token.bearer))];
+        }
+        let authorization = self.authorize(world, given.quote.amount.micro());
+        let payment = ("x-payment", header(&bare(&authorization)));
+        let (path, body, quote_id) = (given.tool.path(), body.clone(), Some(given.quote_id.clone()));
+        self.remember(Shown { path, body, quote_id, name: None, authorization, by_stranger: false });
+        vec![quote, payment]
     }
 
     fn pick<T: Clone>(&self, world: &World, of: impl Fn(&Notes) -> &Vec<T>) -> Option<T> {
@@ -215,13 +252,45 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             let (path, body, _) = some(world);
             let headers = [agent.proof(world)];
             let answer = world.send(node, "POST", path, &headers, &body.to_string()).await;
-            let amount = answer.body["payment_request"]["amount"].as_str().and_then(|text| Usdc::parse(text).ok());
-            if let (Some(quote_id), Some(amount)) = (answer.body["quote_id"].as_str(), amount) {
-                let quote_id = quote_id.to_owned();
-                agent.notes.lock().unwrap().quotes.push(Quoted { path, body, quote_id, amount: amount.micro() });
+            agent.keep_quote(path, body, &answer);
+            answer
+        }
+        Act::Ask => {
+            let dice = &world.fate.dice;
+            let tool = *dice.pick(&asked::TOOLS).unwrap();
+            let body = json!({"text": format!("t{}", dice.roll(1_000_000))});
+            let who = match dice.roll(4) {
+                0 => None,
+                1 => Some(agent.named()),
+                _ => Some(agent.proof(world)),
+            };
+            let headers: Vec<_> = who.into_iter().collect();
+            let path = tool.quote_path.unwrap_or(tool.path());
+            let answer = world.send(node, "POST", path, &headers, &body.to_string()).await;
+            let only_for = (!headers.is_empty()).then_some(agent.id);
+            if let Some(given) = Given::of(&answer, &world.keys, tool, &body, agent.id, only_for) {
+                world.asked.add(given);
+                agent.keep_quote(tool.path(), body, &answer);
             }
             answer
         }
+        Act::Take => {
+            let dice = &world.fate.dice;
+            let is_own = dice.percent(80);
+            let Some(given) = world.asked.pick(dice, |given| (given.asker == agent.id) == is_own) else { return };
+            let who = if dice.percent(75) { agent.proof(world) } else { agent.named() };
+            let headers = [("x-quote-id", given.quote_id.clone()), who];
+            let answer = world.send(node, "POST", given.tool.path(), &headers, &given.body.to_string()).await;
+            if answer.status == 402 {
+                given.check_offer(&answer, &world.keys, agent.id);
+                agent.keep_quote(given.tool.path(), given.body, &answer);
+            }
+            answer
+        }
+        Act::PayAsked => match pay_asked(world, agent, node).await {
+            Some(answer) => answer,
+            None => return,
+        },
         Act::PayQuoted => {
             let Some(quoted) = agent.pick(world, |notes| &notes.quotes) else { return };
             let mut headers = vec![("x-quote-id", quoted.quote_id.clone())];
@@ -380,7 +449,48 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
     assert!(answer.status < 600 && answer.status != 404 && answer.status != 415, "{act:?}: {answer:?}");
 }
 
-fn node_index(world: &World, node: &super::world::Node) -> usize {
+/// Pays the quote of an asked price: in time or late, once or twice at once, the agent's own or another's, for what was
+/// quoted or for something else.
+async fn pay_asked(world: &World, agent: &Agent, node: &Node) -> Option<Answer> {
+    let dice = &world.fate.dice;
+    let is_own = dice.percent(80);
+    let given = world.asked.pick(dice, |given| (given.asker == agent.id) == is_own)?;
+    let mut body = given.body.clone();
+    let changed = match dice.roll(10) {
+        0 => Some("text"),
+        1 => Some("note"),
+        _ => None,
+    };
+    if let Some(member) = changed {
+        body[member] = json!("something else");
+    }
+    let payment = agent.payment_for(world, &given, &body);
+    let second = match dice.roll(10) {
+        0..2 => Some(payment.clone()),
+        2..4 => Some(agent.payment_for(world, &given, &body)),
+        _ => None,
+    };
+    let (path, body) = (given.tool.path(), body.to_string());
+    let mut answers = Vec::new();
+    match &second {
+        None => answers.push(world.send(node, "POST", path, &payment, &body).await),
+        Some(second) => {
+            let other = dice.pick(&world.nodes).unwrap();
+            let first = world.send(node, "POST", path, &payment, &body);
+            let (first, second) = tokio::join!(first, world.send(other, "POST", path, second, &body));
+            world.fate.figures.count("two payments of one asked quote at once");
+            answers.extend([first, second]);
+        }
+    }
+    let may_buy = given.is_open_to(agent.id) && changed.is_none_or(|member| given.leaves_open(member));
+    for answer in &answers {
+        let bought = (200..300).contains(&answer.status);
+        assert!(may_buy || !bought, "{} bought by {changed:?}: {:?} {answer:?}", agent.id, given.quote);
+    }
+    answers.pop()
+}
+
+fn node_index(world: &World, node: &Node) -> usize {
     world.nodes.iter().position(|other| std::ptr::eq(other, node)).unwrap()
 }
 

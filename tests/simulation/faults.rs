@@ -41,6 +41,19 @@ impl Life {
     }
 }
 
+/// The process that the current task belongs to.
+pub fn current() -> Option<Arc<Life>> {
+    LIFE.try_with(Arc::clone).ok()
+}
+
+/// Runs a task as a part of this process, for tasks that are spawned: they do not inherit it.
+pub async fn within<T>(life: Option<Arc<Life>>, task: impl Future<Output = T>) -> T {
+    match life {
+        Some(life) => LIFE.scope(life, task).await,
+        None => task.await,
+    }
+}
+
 /// The source of all decisions of a run.
 pub struct Fate {
     pub dice: Dice,
@@ -71,7 +84,7 @@ impl Fate {
     pub async fn step<T>(&self, step: impl Future<Output = T>) -> T {
         self.figures.count("requests");
         tokio::time::sleep(self.dice.millis(6)).await;
-        let Ok(life) = LIFE.try_with(Arc::clone) else { return step.await };
+        let Some(life) = current() else { return step.await };
         let left = life.left.fetch_sub(1, Ordering::SeqCst);
         if left <= 0 || left == 1 && !life.last_one_arrives {
             life.die().await;

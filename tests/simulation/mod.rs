@@ -3,14 +3,15 @@
 //! disagree.
 //!
 //! Real: the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled: everything
-//! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), and
-//! the use of tools by sellers' programs and the model ([`sellers`]). Everything follows from one seed: a run has no
-//! threads and no sockets, and time passes only while every task waits.
+//! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), what
+//! tools do, what quoters find ([`asked`]), and the use of tools by sellers' programs and the model ([`sellers`]).
+//! Everything follows from one seed: a run has no threads and no sockets, and time passes only while every task waits.
 //!
 //! A run of many steps consists of episodes, each with its own database and agents. A violation prints the episode's
 //! seed, with the command that repeats it.
 
 mod acts;
+mod asked;
 mod chain;
 mod check;
 mod database;
@@ -100,6 +101,7 @@ fn run(seed: u64, steps: u64) {
     eprintln!("{steps:>9}  steps, {faults} faults, {violations} violations");
     assert_eq!(violations, 0, "the simulation found a violation; its seed is above");
     assert!(faults * 10 >= steps, "{faults} faults in {steps} steps are too few");
+    assert!(steps < SHORT_RUN || figures.sum("asked quotes, ") > 0, "no quote of an asked price was bought");
 }
 
 /// One episode, from its seed.
@@ -137,6 +139,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
                 check::quiet(&world, agent, seen).await;
             }
             sellers::quiet(&world).await;
+            asked::check(&world, &agents).await;
             world.fate.set(true);
         }
     }
@@ -214,6 +217,7 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
     }
     check::money(world, agents).await;
     sellers::check(world, agents).await;
+    asked::at_rest(world, agents).await;
 }
 
 /// Sweeps and works until no job is open.

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use api::routes;
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use base::money::Usdc;
-use catalog::CATALOG;
 use gate::Gate;
 use gate::app::App;
 use gate::approvals::Notices;
@@ -22,6 +23,7 @@ use gate::secrets::ServiceKeys;
 use gate::work::{Resource, ToolAccess};
 use ledger::cards::Cards;
 use ledger::payments::policy::Gauge;
+use local::http_api;
 use market::service_runner::SoulServiceRunner;
 use market::{Market, webhook};
 use platform::config::Config;
@@ -31,16 +33,16 @@ use platform::store::blob::Access;
 use platform::store::queue::Message;
 use platform::store::{BoxFuture, Db, Queue, StoreError};
 use serde_json::{Value, json};
-use tools::spec::ToolSpec;
-use tools::{Output, Runner, Running, Source, ToolError, Unavailable, top_up};
+use tools::{Output, Runner, Running, Source, Task, ToolError, Unavailable, top_up};
 use tools_lookups::vehicle_identification;
 use tools_web::web_read;
 use tower::ServiceExt;
 
+use super::asked::{self, Book};
 use super::chain::{Chain, Model, Way};
 use super::database;
 use super::dice::Dice;
-use super::faults::Fate;
+use super::faults::{self, Fate};
 use super::sellers::{self, Hands};
 
 const SECRET: &str = "a secret all processes of the simulation share";
@@ -55,9 +57,11 @@ thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
-static RUNNERS: [&Runner; 3] = [
-    &Runner { spec: &web_read::SPEC, run: |_, _| work(&web_read::SPEC) },
-    &Runner { spec: &vehicle_identification::SPEC, run: |_, _| work(&vehicle_identification::SPEC) },
+static RUNNERS: [&Runner; 5] = [
+    &Runner { spec: &web_read::SPEC, run: |_, task| work(&task) },
+    &Runner { spec: &vehicle_identification::SPEC, run: |_, task| work(&task) },
+    &Runner { spec: &asked::BY_ROUTE, run: |_, task| work(&task) },
+    &Runner { spec: &asked::BY_CALL, run: |_, task| work(&task) },
     &top_up::RUNNER,
 ];
 
@@ -67,7 +71,9 @@ pub fn fail_next_work() {
 }
 
 /// A tool that succeeds, uses all or a part of its price, wants another run, fails, is slow, hangs or panics.
-fn work(spec: &'static ToolSpec) -> Running {
+fn work(task: &Task) -> Running {
+    let spec = task.tool;
+    let price = task.locked.get("price").and_then(Value::as_u64).unwrap_or(spec.price.usual().micro());
     let seed = WORK.get();
     WORK.set(seed.wrapping_add(1));
     let dice = Dice::new(seed);
@@ -80,7 +86,7 @@ fn work(spec: &'static ToolSpec) -> Running {
             14 => tokio::time::sleep(spec.deadline + Duration::from_secs(1)).await,
             15..25 => tokio::time::sleep(dice.millis(2_000)).await,
             // Nobody waits for a queued tool, so it may continue in another run.
-            25..32 if spec.name == web_read::SPEC.name => {
+            25..32 if spec.answer == tools::spec::Answer::Queued => {
                 return Ok(Output::again(dice.millis(5_000), Timestamp::from_secs(0), Source::embedded("simulation")));
             }
             _ => {}
@@ -89,7 +95,7 @@ fn work(spec: &'static ToolSpec) -> Running {
         let result = json!({"worked": true, "padding": padding});
         let output = Output::new(result, Source::embedded("simulation"));
         // Up to a tenth more than the price: what is above it is not charged.
-        let part = spec.price.usual().micro() * dice.roll(111) / 100;
+        let part = price * dice.roll(111) / 100;
         Ok(if dice.percent(30) { output.charging(Usdc::from_micro(part)) } else { output })
     })
 }
@@ -97,7 +103,7 @@ fn work(spec: &'static ToolSpec) -> Running {
 /// A process that serves requests and works on jobs.
 pub struct Node {
     pub gate: Arc<Gate>,
-    router: Router,
+    groups: HashMap<&'static str, Router>,
 }
 
 pub struct World {
@@ -112,6 +118,7 @@ pub struct World {
     pub way: Way,
     pub nodes: Vec<Node>,
     pub keys: ServiceKeys,
+    pub asked: Book,
 }
 
 /// An answer of the service.
@@ -164,6 +171,7 @@ impl World {
             way,
             nodes: Vec::new(),
             keys: ServiceKeys::derive(SECRET).expect("keys"),
+            asked: Book::default(),
             config,
         };
         let http = PlainHttp::new(None);
@@ -188,7 +196,7 @@ impl World {
             exposure: Gauge::default(),
             forms: Default::default(),
             availability: Default::default(),
-            catalog: &CATALOG,
+            catalog: &asked::CATALOG,
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
@@ -227,9 +235,9 @@ impl World {
             ("credits", credits::router(gate.clone(), cards)),
             ("account", account::router(app)),
             ("souls", souls::router(Arc::new(Market::new(gate.clone(), http)))),
+            (asked::GROUP, asked::router(gate.clone())),
         ]);
-        let router = local::gateway::router(Arc::new(groups));
-        Node { gate, router }
+        Node { gate, groups }
     }
 
     /// Moves every clock forward.
@@ -263,7 +271,15 @@ impl World {
             request = request.header(*name, value);
         }
         let request = request.body(Body::from(body.to_owned())).expect("a request");
-        let answer = node.router.clone().oneshot(request).await.expect("an answer");
+        self.asked.note_payment(headers, node.gate.app.clock.now(), &self.keys);
+        let life = faults::current();
+        let answer = http_api::handle(request, |method, path| {
+            let group = if asked::serves(path) { asked::GROUP } else { routes::group_of(method, path) };
+            let router = node.groups.get(group)?.clone();
+            // The gateway spawns the function, which dies with this process all the same.
+            Some(Router::new().fallback(move |request: Request| faults::within(life, router.oneshot(request))))
+        })
+        .await;
         let status = answer.status().as_u16();
         let body = axum::body::to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
         Answer { status, body: serde_json::from_slice(&body).unwrap_or_default() }
