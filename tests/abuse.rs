@@ -42,6 +42,8 @@ mod price {
     pub const READ: f64 = 0.125e-6;
     /// Data sent to the internet.
     pub const GIB: f64 = 0.09;
+    /// Data kept in S3 for 31 days.
+    pub const KEPT_GIB: f64 = 0.023 * 31.0 / 30.0;
     /// One request to a paid chain node.
     pub const QUESTION: f64 = 11.7e-6;
     pub const MAIL: f64 = 0.1e-3;
@@ -130,7 +132,7 @@ fn window(class: Class) -> String {
         _ => "a day",
     };
     let unit = match class {
-        Class::Public | Class::Result | Class::Export => " KiB",
+        Class::Public | Class::Result | Class::Export | Class::Stored => " KiB",
         _ => "",
     };
     format!("`{}`: {}{unit} {window}", limit.name, limit.count)
@@ -267,6 +269,14 @@ fn rows() -> Vec<String> {
             kib,
             &window(Class::Export),
             Some(kib_a_day(Class::Export) * price::GIB),
+            None,
+        ),
+        row(
+            "1 MiB of an upload or a large input, kept for a month",
+            "wallet",
+            price::KEPT_GIB / 1024.0,
+            &window(Class::Stored),
+            Some(kib_a_day(Class::Stored) * price::KEPT_GIB),
             None,
         ),
         row(

@@ -1,7 +1,8 @@
 //! E-mail between agents of one deployment: quotes, sending, inboxes, threads, addresses, the day's limit, and what is
-//! charged for. Providers for outside addresses are in `providers`, crashes in `crashes`.
+//! charged for. Providers for outside addresses are in `providers`, crashes in `crashes`, large mails in `large`.
 
 mod crashes;
+mod large;
 mod providers;
 
 use std::sync::Arc;
@@ -890,7 +891,7 @@ fn invalid_mails_are_refused_by_name() {
         let threat = json!({"attachments": [file(json!({"filename": "I will kill you.txt"}))]});
         let answer = ada.send(&quote, &with(good.clone(), threat)).await;
         assert_eq!(answer.error(), (400, "content_blocked".to_owned()), "{}", answer.text);
-        let big = with(good.clone(), json!({"attachments": [file(json!({"content": "A".repeat(2 * 1024 * 1024)}))]}));
+        let big = with(good.clone(), json!({"attachments": [file(json!({"content": "A".repeat(5 * 1024 * 1024)}))]}));
         assert_eq!(ada.send(&quote, &big).await.error(), (413, "payload_too_large".to_owned()));
         assert_eq!((ada.money(&stack).await, bob.mails().await.len()), ((0, 0), 0));
         assert_eq!(ada.ended(ada.send(&quote, &good).await).await["status"], "completed", "the quote is still good");

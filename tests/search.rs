@@ -475,6 +475,10 @@ impl Blobs for Dying {
         Box::pin(self.step(self.blobs.get(key)))
     }
 
+    fn part<'a>(&'a self, key: &'a str, from: u64, most: u64) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        self.blobs.part(key, from, most)
+    }
+
     fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         self.blobs.size(key)
     }

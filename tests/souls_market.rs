@@ -8,6 +8,7 @@ use base::clock::Clock;
 use base::encoding::{base64_any, base64_standard, percent_encoded};
 use base::ids::RequestId;
 use futures_util::future::join_all;
+use gate::jobs::input::StoredInput;
 use gate::jobs::job::{self, Job, LEASE, Place};
 use gate::jobs::store::{self, MoveError};
 use http::{HeaderMap, StatusCode};
@@ -830,6 +831,37 @@ fn large_files_go_directly_to_the_blob_store() {
         assert_eq!(fetched.header("content-type"), Some("application/x-big"));
         let forged = target.replace("name=big.bin", "name=small.bin");
         assert_eq!(payer.client.get(&forged, &[]).await.status, 401);
+    });
+}
+
+/// An input that is too large for the job's row reaches the seller's worker whole. One that is lost is paid back.
+#[test]
+fn a_large_input_reaches_the_worker_or_is_paid_back() {
+    run(async {
+        let stack = stack().await;
+        let service = json!({"executor": "worker", "input_schema": {"type": "object"}});
+        let shop = Shop::with(&stack, "large-inputs", service).await;
+        let payer = Payer::new(&stack).await;
+        let words = "word ".repeat(10_000);
+        let job = buy(&shop, &payer, &words).await;
+        let claimed = shop.claim(&job).await.json()["job"].clone();
+        assert!(claimed["input"]["text"] == words.as_str());
+        let shown = shop.get(&format!("/jobs/{job}")).await.json()["job"].clone();
+        assert!(shown["input"] == claimed["input"]);
+
+        let lost = buy(&shop, &payer, &words).await;
+        let id = RequestId::of_soul_job(&lost).expect("an id");
+        let row = store::load_latest(&stack.app.db, id).await.unwrap().expect("a job");
+        let StoredInput::Blob(input) = row.input else { panic!("a blob") };
+        stack.app.blobs.delete(&input.key).await.expect("a store");
+        let failed = eventually("the job to fail", || async {
+            let claim = shop.send("POST", &format!("/jobs/{lost}/claim"), &json!({})).await;
+            assert_eq!(claim.error(), (409, "invalid_state".to_owned()), "{}", claim.text);
+            let row = store::load_latest(&stack.app.db, id).await.unwrap().expect("a job");
+            row.outcome.is_some().then_some(row)
+        })
+        .await;
+        assert_eq!(failed.credited.map(|credited| credited.micro()), Some(500_000), "{failed:?}");
     });
 }
 

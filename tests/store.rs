@@ -199,6 +199,10 @@ fn blobs_work_with_and_without_permission_to_list() {
             blobs.put(key, "text/plain", text.clone()).await.unwrap();
             blobs.put("empty", "text/plain", Vec::new()).await.unwrap();
             assert_eq!(blobs.get(key).await.unwrap(), Some(text.clone()));
+            for (from, most, part) in [(0, 3, &text[..3]), (3, 2, &text[3..5]), (5, 100, &text[5..]), (8, 1, &[][..])] {
+                assert_eq!(blobs.part(key, from, most).await.unwrap().as_deref(), Some(part), "{most} from {from}");
+            }
+            assert_eq!(blobs.part("missing", 0, 1).await.unwrap(), None);
             assert_eq!((blobs.size(key).await.unwrap(), blobs.size("empty").await.unwrap()), (Some(8), Some(0)));
             blobs.delete(key).await.unwrap();
             assert_eq!((blobs.size(key).await.unwrap(), bucket.keys()), (None, vec!["/a-bucket/empty".to_owned()]));

@@ -1,5 +1,6 @@
 //! A folder as blob store, with signed URLs that read and write blobs directly, like S3's.
 
+use std::io::SeekFrom;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use platform::http::{ApiError, Params};
 use platform::store::blob::{Access, attachment};
 use platform::store::{Blobs, BoxFuture, StoreError};
 use ring::hmac;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 /// Path prefix of the blobs' URLs.
 pub const PATH: &str = "/local-blobs/";
@@ -69,6 +71,20 @@ impl Blobs for FolderBlobs {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(StoreError::new(error)),
             }
+        })
+    }
+
+    fn part<'a>(&'a self, key: &'a str, from: u64, most: u64) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            let mut file = match tokio::fs::File::open(self.folder.join(key)).await {
+                Ok(file) => file,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(StoreError::new(error)),
+            };
+            let mut part = Vec::new();
+            file.seek(SeekFrom::Start(from)).await.map_err(StoreError::new)?;
+            file.take(most).read_to_end(&mut part).await.map_err(StoreError::new)?;
+            Ok(Some(part))
         })
     }
 

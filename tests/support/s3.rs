@@ -83,12 +83,17 @@ async fn answer(State(bucket): State<Bucket>, request: Request) -> Response {
 
 fn read(bytes: &Bytes, headers: &HeaderMap, query: &BTreeMap<String, String>) -> Response {
     let mut response = match headers.get(header::RANGE).map(|range| range.to_str().expect("text")) {
-        Some("bytes=0-0") if bytes.is_empty() => error(StatusCode::RANGE_NOT_SATISFIABLE, "InvalidRange"),
-        Some("bytes=0-0") => {
-            let range = [(header::CONTENT_RANGE, format!("bytes 0-0/{}", bytes.len()))];
-            (StatusCode::PARTIAL_CONTENT, range, bytes.slice(..1)).into_response()
+        Some(range) => {
+            let (first, last) = range.strip_prefix("bytes=").and_then(|range| range.split_once('-')).expect("a range");
+            let (first, last): (usize, usize) = (first.parse().expect("a number"), last.parse().expect("a number"));
+            if first >= bytes.len() {
+                return error(StatusCode::RANGE_NOT_SATISFIABLE, "InvalidRange");
+            }
+            let last = last.min(bytes.len() - 1);
+            let range = [(header::CONTENT_RANGE, format!("bytes {first}-{last}/{}", bytes.len()))];
+            (StatusCode::PARTIAL_CONTENT, range, bytes.slice(first..=last)).into_response()
         }
-        _ => Response::new(Body::from(bytes.clone())),
+        None => Response::new(Body::from(bytes.clone())),
     };
     for name in [header::CONTENT_TYPE, header::CONTENT_DISPOSITION] {
         if let Some(value) = query.get(&format!("response-{name}")) {

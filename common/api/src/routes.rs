@@ -126,6 +126,7 @@ const FREE: &[Route] = &[
     Route { group: "webhooks", method: "GET", path: "/v1/webhooks/{id}/deliveries" },
     Route { group: "webhooks", method: "POST", path: "/v1/webhooks/{id}/deliveries/{event}/replay" },
     Route { group: "messaging", method: "POST", path: "/v1/tools/email/quote" },
+    Route { group: "messaging", method: "POST", path: "/v1/tools/email/uploads" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/email/analytics/{domain}" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/email/domains" },
     Route { group: "messaging", method: "POST", path: "/v1/tools/email/domains/{domain}/pause" },

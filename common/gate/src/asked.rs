@@ -12,7 +12,7 @@ use platform::http::ApiError;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tools::quoting::{AskedPrice, QuoteRequest};
+use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use tools::spec::Price;
 
 use super::order::{Call, Order};
@@ -158,10 +158,35 @@ impl Gate {
         Ok(Order { price: asked.quote.amount, asked: Some(asked), ..order })
     }
 
+    fn quoter(&self, order: &Order<'_>) -> Option<&'static Quoter> {
+        self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name)
+    }
+
+    /// Checks what the call names beside its quote.
+    pub(super) async fn check_named(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
+        let Some(quoter) = self.quoter(order) else { return Ok(()) };
+        let agent = order.agent().or(payment.map(|payment| AgentId::of(payment.authorization.from)));
+        (quoter.check)(&self.engine.toolbox, &order.input, agent).await
+    }
+
+    /// Like [`Gate::check_named`]. What was bought before is not checked again: a replay sells nothing new.
+    pub(super) async fn check_named_anew(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
+        let refused = match self.check_named(order, payment).await {
+            Ok(()) => return Ok(()),
+            Err(error @ ApiError::Unavailable(_)) => return Err(error),
+            Err(refused) => refused,
+        };
+        match self.bought_already(order, payment).await {
+            Ok(Some(_)) => Ok(()),
+            Err(error @ ApiError::Unavailable(_)) => Err(error),
+            Ok(None) | Err(_) => Err(refused),
+        }
+    }
+
     /// Asks the tool's quoter, and keeps what it found with a new quote.
     async fn ask(&self, order: &Order<'_>) -> Result<Asked, ApiError> {
         self.judge_content(order).await?;
-        let quoter = self.app.catalog.quoters.iter().find(|quoter| quoter.spec.name == order.tool.name);
+        let quoter = self.quoter(order);
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
         let request = QuoteRequest {

@@ -28,6 +28,7 @@ use super::rules::Proposed;
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
+use crate::jobs::input::StoredInput;
 use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
 use crate::limits::{self, Class, RateLimitSlot, Subject};
@@ -132,6 +133,7 @@ impl Gate {
             && order.binding.is_none()
             && policy::may_overlap(sale.price(), policy::room(&account, payments), payments)
             && self.app.exposure.has_room(&self.app.db, payments, now).await;
+        let mut kept = None;
         for _ in 0..CLAIM_RETRIES {
             let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
             let (judged, approval) = match judged {
@@ -146,7 +148,16 @@ impl Gate {
             }
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);
             let card = account.card.min(sale.credits());
-            let job = self.new_job(&sale, request_id, card, overlap, vouches, now);
+            let input = match kept.take() {
+                Some(input) => input,
+                None => match self.keep_input(&sale, request_id).await {
+                    Ok(input) => input,
+                    Err(refused @ ApiError::RateLimited(_)) => return self.copy_or(&sale, refused).await,
+                    Err(error) => return Err(error),
+                },
+            };
+            let job = self.new_job(&sale, request_id, input.clone(), card, overlap, vouches, now);
+            kept = Some(input);
             let mut claim_writes = self.claim_writes(&sale, &job, &account, judged, &dead)?;
             claim_writes.add(ClaimPart::Rate, turn.count(&self.app)?);
             if let Some(approval) = approval {
@@ -313,7 +324,7 @@ impl Gate {
         let job = self.wait(request_id, sale.order.tool.answer).await?;
         match job {
             Some(job) if job.agent == sale.agent && job.payment.is_none() && sale.payment.is_none() => {
-                sale.order.check_same(&job)?;
+                sale.order.check_same(&job, &*self.engine.blobs).await?;
                 self.answer(sale.order, None, &job, true).await
             }
             // A copy with the same idempotency key may have bought it.
@@ -364,11 +375,23 @@ impl Gate {
         }
     }
 
+    /// Stores the input of a sale that nothing has refused so far. The bytes of large ones are limited: the price of work
+    /// that fails is paid back, and the blob stays.
+    async fn keep_input(&self, sale: &Sale<'_>, request_id: RequestId) -> Result<StoredInput, ApiError> {
+        let tool = sale.order.tool;
+        let json = serde_json::to_string(&sale.order.input).map_err(StoreError::new)?;
+        if StoredInput::is_large(json.len()) {
+            limits::take_bytes(&self.app, Subject::Agent(sale.agent), Class::Stored, json.len()).await?;
+        }
+        Ok(StoredInput::keep(&*self.engine.blobs, request_id, tool.retention < RETENTION, json).await?)
+    }
+
     /// `card` is the part of the sale's credits that was bought by card.
     fn new_job(
         &self,
         sale: &Sale<'_>,
         request_id: RequestId,
+        input: StoredInput,
         card: Usdc,
         overlap: bool,
         vouches: bool,
@@ -394,7 +417,7 @@ impl Gate {
             request_id,
             tool: order.tool.name.to_owned(),
             agent: sale.agent,
-            input: serde_json::Value::Object(order.input.clone()).to_string(),
+            input,
             locked: order.asked.as_ref().map(|asked| serde_json::Value::Object(asked.locked.clone()).to_string()),
             price: sale.price(),
             receipt_id: ReceiptId::of(request_id, now),

@@ -67,6 +67,7 @@ impl Gate {
             Err(refusal) => return Ok(refused(body, &refusal)),
         }
         self.judge_counted(order, is_proven).await?;
+        self.check_named(order, payment).await?;
         if order.is_quoted() {
             let token = quote_token(order, payment);
             let payer = payment.map(|payment| AgentId::of(payment.authorization.from));

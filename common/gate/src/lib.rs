@@ -94,8 +94,12 @@ use order::Order;
 pub use order::{Call, Listing, parse_body};
 use rules::Proposed;
 
-/// Largest body of a tool call.
+/// Largest body of a tool call, unless its route takes more.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Largest body of the routes that take more. Lambda takes events of 6 MiB, and a body that is not text stands in them in
+/// base64, a third longer; what is left is for the headers. While a call is read and claimed, texts of this size are held
+/// some six times, 25 MB; a body of many small values takes 130 MB while it is parsed. Such routes need 512 MB.
+pub const LARGEST_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Time after the purchase in which a payment without a quote is enough to replay what a soul sold. Later, a replay needs
 /// proof of the buyer or the quote.
@@ -158,6 +162,7 @@ impl Gate {
             return Ok(answer);
         }
         self.check_content(&order, payment.as_ref()).await?;
+        self.check_named_anew(&order, payment.as_ref()).await?;
         match payment {
             Some(payment) => {
                 let answer = match payment.authorization.is_zero_cost() {
@@ -582,7 +587,7 @@ impl Gate {
         match job {
             Some(job) if job.settlement == Settlement::Void => Ok(None),
             Some(job) if job.agent == caller.agent && job.payment.is_none() => {
-                order.check_same(&job)?;
+                order.check_same(&job, &*self.engine.blobs).await?;
                 self.answer(order, None, &job, true).await.map(Some)
             }
             Some(_) => Err(ApiError::InvalidQuote),

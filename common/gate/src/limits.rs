@@ -14,6 +14,7 @@
 //! | `public` | large public answers, in KiB ([`weigh`], [`weigh_message`]) | source address; over MCP the wallet of a token |
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
+//! | `stored` | large inputs of paid calls and uploads, in KiB | agent |
 //! | `chain` | chain requests without a purchase ([`may_ask_chain`]) | source address; wallets that have paid separately |
 //! | `connect` | new WebSockets | source address |
 //! | `connects` | new WebSockets of agents without money ([`Account::is_proven`](ledger::account::Account::is_proven)) | all of them together |
@@ -90,6 +91,8 @@ pub enum Class {
     Export,
     /// Large results of jobs and lists of their files, in KiB.
     Result,
+    /// Large inputs of paid calls, and uploads for them, in KiB: blobs that stay when the call fails and is paid back.
+    Stored,
     /// Chain requests for payments and proofs that turned out invalid.
     Chain,
     /// New WebSockets.
@@ -128,6 +131,7 @@ impl Class {
             Class::Public => Limit { name: "public", count: 6 * 1024, window: MINUTE },
             Class::Export => Limit { name: "export", count: 1024 * 1024, window: DAY },
             Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
+            Class::Stored => Limit { name: "stored", count: 256 * 1024, window: DAY },
             Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },
             Class::Connect => Limit { name: "connect", count: 10, window: MINUTE },
             // They cost by the minute for up to two hours: at most 72,000 at a time.
@@ -221,15 +225,15 @@ pub async fn take(app: &App, subject: Subject, class: Class) -> Result<Taken, Ap
 /// Public answers and results up to this size, in bytes, are not counted.
 pub const SMALL_ANSWER: usize = 16 * 1024;
 
-/// Counts the bytes of an answer. The answer that exceeds the limit is still given; the next one is refused. If the
-/// database fails, the answer is given uncounted: it needs no database itself, and API Gateway still throttles.
+/// Counts the bytes of an answer, or of what a request stores. The one that exceeds the limit still passes; the next one is
+/// refused. If the database fails, it passes uncounted: an answer needs no database itself, and API Gateway still throttles.
 pub async fn take_bytes(app: &App, subject: Subject, class: Class, bytes: usize) -> Result<(), ApiError> {
     let turn = RateLimitSlot::now(app, subject, class);
     match app.db.write(turn.count_many(app, bytes.div_ceil(1024))?).await {
         Ok(_) => Ok(()),
         Err(WriteError::Refused(_)) => Err(turn.refusal()),
         Err(WriteError::Failed(error)) => {
-            log::failure("an answer's bytes could not be counted", &error);
+            log::failure("the bytes of a request could not be counted", &error);
             Ok(())
         }
     }

@@ -18,17 +18,19 @@ use platform::config::PlatformFee;
 use platform::http::headers::CallHeaders;
 use platform::http::{ApiError, MarketError, headers};
 use platform::net::FetchPolicy;
+use platform::store::Blobs;
 use serde_json::{Map, Value};
 use tools::spec::{RECEIPT_FIELDS, ToolSpec};
 
 use super::asked::Asked;
 use super::checkout_binding::CheckoutBinding;
+use crate::jobs::input::Unread;
 use crate::jobs::job::{Job, Lane};
 
 /// Largest memo, decision context and value tag together, in bytes: they are stored in the receipt's item.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
-/// Largest validated input of a tool, as JSON: it is stored in the job's item, which may have 400 KB.
-const MAX_INPUT_BYTES: usize = 320 * 1024;
+/// Largest validated input of a tool, as JSON. Numbers may be longer than in the body.
+const MAX_INPUT_BYTES: usize = crate::LARGEST_BODY_BYTES;
 
 /// The seller's offer that this call buys, at the terms that apply to it.
 #[derive(Clone, Debug)]
@@ -254,13 +256,22 @@ impl<'a> Order<'a> {
     }
 
     /// Refuses the replay of a quote's purchase to a call with another input. A quote may be bound to a part of the input.
-    pub fn check_same(&self, job: &Job) -> Result<(), ApiError> {
+    ///
+    /// # Errors
+    /// 400 `quote_mismatch`; 410 `result_expired` if the input that was bought is no longer stored.
+    pub async fn check_same(&self, job: &Job, blobs: &dyn Blobs) -> Result<(), ApiError> {
+        if self.tool.quoted_fields.is_empty() {
+            return Ok(());
+        }
         let without_quote = |mut input: Map<String, Value>| {
             input.remove("quote_id");
             input
         };
-        let bought: Map<String, Value> = serde_json::from_str(&job.input).unwrap_or_default();
-        let is_same = self.tool.quoted_fields.is_empty() || without_quote(bought) == without_quote(self.input.clone());
+        let bought = job.input.read(blobs).await.map_err(|unread| match unread {
+            Unread::Lost => ApiError::ResultExpired,
+            Unread::Failed(error) => ApiError::Unavailable(error),
+        })?;
+        let is_same = without_quote(bought) == without_quote(self.input.clone());
         if is_same { Ok(()) } else { Err(ApiError::QuoteMismatch) }
     }
 

@@ -259,7 +259,9 @@ impl SoulServiceRunner {
         };
         let work = async {
             let until = self.clock.now().plus(promised.min(MOST_EXECUTION));
-            let commission = self.commission(job, sold, &terms, until).await.map_err(fault)?;
+            let mut input = job.input.read(&*self.blobs).await?;
+            let input = input.remove("input").unwrap_or_default();
+            let commission = self.commission(job, sold, &terms, input, until).await.map_err(fault)?;
             let budget = terms.budget_within(sold.split, self.model.is_some()).at_most(sold.kept_up_to);
             let mut spending = Spending::new(budget, job.used, JobMeter::new(&self.db, &self.clock, job));
             let report = executor.run(&commission, &mut spending).await;
@@ -276,9 +278,9 @@ impl SoulServiceRunner {
         job: &Job,
         sold: &Sold,
         terms: &Terms,
+        input: Value,
         deadline: Timestamp,
     ) -> Result<Commission, StoreError> {
-        let input: Value = serde_json::from_str(&job.input).map_err(StoreError::new)?;
         let soul = self.soul(&sold.soul).await?;
         let service = match &sold.service {
             Some(service) => service::load(&self.db, &sold.soul, service).await?,
@@ -292,7 +294,7 @@ impl SoulServiceRunner {
             soul_md,
             service_name: terms.name.clone(),
             service_description: service.and_then(|service| service.description),
-            input: input["input"].clone(),
+            input,
             output_schema: terms.output_schema.clone(),
             tools: terms.tools.clone(),
             program,

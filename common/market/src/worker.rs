@@ -16,11 +16,12 @@ use base::clock::Timestamp;
 use base::digest;
 use base::ids::RequestId;
 use evm::hex0x;
+use gate::jobs::input::Unread;
 use gate::jobs::job::{Job, Outcome, Progress, Settlement};
 use gate::jobs::store::{self, MoveError};
 use platform::http::{ApiError, MarketError};
 use platform::store::{StoreError, Write, WriteError, db};
-use serde_json::json;
+use serde_json::{Value, json};
 use tools::{Output, Source, ToolError, Unavailable};
 
 use super::files::{self, FileRow, NotKept};
@@ -180,11 +181,30 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
 
 /// Fails a job on the worker's request. The buyer is refunded.
 pub async fn give_up(market: &Market, job: &Job, reason: &str) -> Result<Job, ApiError> {
+    let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave up the job: {reason}"));
+    fail(market, job, error).await
+}
+
+/// The buyer's input of a claimed job. If it is lost, nobody can do the work: the job fails, and the buyer is refunded.
+///
+/// # Errors
+/// 409 `invalid_state` if the input is lost.
+pub async fn input_of(market: &Market, job: &Job) -> Result<Value, ApiError> {
+    match job.input.read(&*market.app.blobs).await {
+        Ok(mut input) => Ok(input.remove("input").unwrap_or_default()),
+        Err(Unread::Failed(error)) => Err(ApiError::Unavailable(error)),
+        Err(lost @ Unread::Lost) => {
+            fail(market, job, lost.into()).await?;
+            Err(MarketError::InvalidState("the job's input was lost; the buyer is refunded").into())
+        }
+    }
+}
+
+async fn fail(market: &Market, job: &Job, error: ToolError) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_handed(job, now)?;
     let engine = &market.gate.engine;
     let mut held = hold(market, job, false).await?;
-    let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave up the job: {reason}"));
     let ended = store::failed(&engine.db, &engine.signer, &engine.chain, &mut held, error, now).await;
     finish(market, held, ended).await
 }
@@ -231,15 +251,14 @@ async fn finish(market: &Market, mut held: Job, ended: Result<(), MoveError>) ->
     }
 }
 
-/// A claimed job as its worker sees it.
-pub fn for_worker(job: &Job, now: Timestamp) -> serde_json::Value {
-    let input: serde_json::Value = serde_json::from_str(&job.input).unwrap_or_default();
+/// A claimed job as its worker sees it. `input`: the buyer's ([`input_of`]).
+pub fn for_worker(job: &Job, input: Value, now: Timestamp) -> Value {
     let sold = job.sold.as_ref();
     json!({
         "id": job.request_id.soul_job(),
         "job_id": job.request_id,
         "status": jobs::status(job, now),
-        "input": input["input"],
+        "input": input,
         "service": sold.and_then(|sold| sold.service.clone()),
         "service_version": sold.map(|sold| sold.terms),
         "lease_expires_at": job.claimed_until.map(|until| until.to_string()),

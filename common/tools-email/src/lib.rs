@@ -9,6 +9,7 @@
 //! - An agent sends only from an address that it owns: one on an operator's domain that nobody else has, or one on a
 //!   domain that it has proven to control ([`domain`]).
 //! - A mail to an address of this deployment never leaves it. Other addresses need a provider ([`providers`]).
+//! - An upload is attached only by the agent that made it ([`upload`]).
 //! - Nobody gets mail who has complained, unsubscribed, or whose address has bounced ([`suppression`]).
 //! - A mail that arrives never causes another mail. Its agent is told of it once (`notices`).
 //! - What others wrote (addresses, names, subjects, bounce reasons) is untrusted: it is cleaned and never logged.
@@ -31,3 +32,4 @@ pub mod recipient;
 pub mod send;
 pub mod stats;
 pub mod suppression;
+pub mod upload;

@@ -26,12 +26,13 @@ use crate::address::Address;
 use crate::dkim::Signer;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
 use crate::mailbox::{self, Sent};
-use crate::{providers, receive, send};
+use crate::{providers, receive, send, upload};
 
 /// For each recipient, unless the operator set another price: 0.005 USDC.
 pub const FEE: Usdc = Usdc::from_micro(5_000);
 
-pub static QUOTER: Quoter = Quoter { spec: &send::SPEC, quote: |toolbox, request| Box::pin(quote(toolbox, request)) };
+pub static QUOTER: Quoter =
+    Quoter { spec: &send::SPEC, quote: |toolbox, request| Box::pin(quote(toolbox, request)), check: upload::check };
 
 /// The members of [`AskedPrice::locked`].
 pub(crate) const FROM: &str = "from_address";

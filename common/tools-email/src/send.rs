@@ -51,14 +51,15 @@ use crate::receive::{self, Delivered, Envelope};
 use crate::recipient::{self, MAX_RECIPIENTS, Recipient, State};
 use crate::stats::{self, Count};
 use crate::suppression::{self, Why};
+use crate::upload;
 
 /// Longest subject, in characters.
 pub(crate) const MAX_SUBJECT: usize = 500;
 const MAX_ATTACHMENTS: usize = 10;
 /// Attachments of a mail together, in bytes.
-const MAX_BYTES: usize = 26_214_400;
-/// Content in the call itself, in base64 characters: a call is stored with its job (`gate::order`).
-const MAX_INLINE: usize = 320_000;
+pub(crate) const MAX_BYTES: usize = 26_214_400;
+/// Content in the call itself, in base64 characters. The body's own limit comes first (`gate::LARGEST_BODY_BYTES`).
+const MAX_INLINE: usize = 26_214_400;
 /// Mails handed over at once, and their raw bytes together: a mail with large attachments needs four times its size.
 const AT_ONCE: usize = 8;
 const BYTES_AT_ONCE: usize = 48 * 1024 * 1024;
@@ -175,7 +176,7 @@ const ATTACHMENT_FIELDS: &[Field] = &[
     Field::optional(
         "url",
         Kind::Text { min: 1, max: 2048, format: Some(&URI) },
-        "Fetched when the mail is sent, at most 5 MB; or give content",
+        "Fetched when the mail is sent, at most 5 MB; or an upload_id of POST /v1/tools/email/uploads; or give content",
     ),
     Field::optional(
         "content_type",
@@ -187,7 +188,7 @@ const ATTACHMENT: Kind = Kind::Object { fields: ATTACHMENT_FIELDS, open: false }
 const ATTACHMENTS: Field = Field::optional(
     "attachments",
     Kind::List { of: &ATTACHMENT, max: MAX_ATTACHMENTS },
-    "At most 25 MB together, of which about 240 KB in `content`. Programs are refused",
+    "At most 25 MB together, of which about 3 MB in `content`. Programs are refused",
 );
 const QUOTE_ID: Field = Field::optional(
     "quote_id",
@@ -273,7 +274,7 @@ fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     wrong
 }
 
-fn attachments(input: &Map<String, Value>) -> &[Value] {
+pub(crate) fn attachments(input: &Map<String, Value>) -> &[Value] {
     input.get("attachments").and_then(Value::as_array).map_or(&[][..], Vec::as_slice)
 }
 
@@ -291,6 +292,10 @@ fn check_attachments(attachments: &[Value], policy: &FetchPolicy, wrong: &mut Ve
             (Some(content), None) => match base64_any(content) {
                 Some(decoded) => bytes = bytes.saturating_add(decoded.len()),
                 None => refuse("content", "must be base64".to_owned()),
+            },
+            (None, Some(url)) if upload::is_named(url) => match upload::bytes_of(url) {
+                Some(size) => bytes = bytes.saturating_add(size),
+                None => refuse("url", "is not an upload_id".to_owned()),
             },
             (None, Some(url)) => {
                 if let Err(refused) = check_url(url, policy) {
@@ -343,7 +348,7 @@ pub(crate) fn mail_of_message_id(id: &str) -> Option<(Uuid, u32)> {
 }
 
 /// The time in a UUID version 7.
-fn time_of(id: Uuid) -> Timestamp {
+pub(crate) fn time_of(id: Uuid) -> Timestamp {
     let millis = id.as_bytes().iter().take(6).fold(0, |millis: i64, byte| (millis << 8) | i64::from(*byte));
     Timestamp::from_millis(millis)
 }
@@ -509,7 +514,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     }
     let mut attachments = Vec::new();
     if cannot_go_on.is_none() {
-        let attached = timeout(FETCHING, attached(&toolbox, &task.input, mail)).await;
+        let attached = timeout(FETCHING, attached(&toolbox, task, mail)).await;
         match attached.unwrap_or_else(|_| Err(not_fetched("the attachments took too long").into())) {
             Ok(attached) => attachments = attached,
             Err(Stop::Failed(error)) if !is_first => cannot_go_on = Some(error.message),
@@ -614,16 +619,21 @@ fn not_fetched(why: &str) -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, format!("{why}; no further mail was sent"))
 }
 
-/// The attachments of the input. Those given by URL are fetched once, and then read from the blob store.
-async fn attached(toolbox: &Toolbox, input: &Map<String, Value>, mail: Uuid) -> Result<Vec<Attached>, Stop> {
+/// The attachments of the input. Those given by URL are fetched once, and then read from the blob store. An upload never
+/// changes.
+async fn attached(toolbox: &Toolbox, task: &Task, mail: Uuid) -> Result<Vec<Attached>, Stop> {
     let mut all: Vec<Attached> = Vec::new();
-    for (index, given) in attachments(input).iter().enumerate() {
+    for (index, given) in attachments(&task.input).iter().enumerate() {
         let text = |name: &str| given[name].as_str();
         let filename = text("filename").unwrap_or_default().to_owned();
         let (of_source, content) = match (text("content"), text("url")) {
             (Some(content), _) => {
                 let content = base64_any(content).ok_or_else(|| ToolError::internal("an attachment is not base64"))?;
                 (None, content)
+            }
+            (None, Some(url)) if upload::is_named(url) => {
+                let content = upload::content(toolbox, task.agent, url).await?;
+                (None, content.ok_or_else(|| not_fetched(&format!("the upload of {filename} is no longer stored")))?)
             }
             (None, Some(url)) => fetched(toolbox, &format!("mail/{mail}/attached-{index}"), url, &filename).await?,
             (None, None) => return Err(ToolError::internal("an attachment is empty").into()),

@@ -12,10 +12,16 @@ use serde_json::{Map, Value};
 use crate::Toolbox;
 use crate::spec::ToolSpec;
 
+/// Checks an input of the agent that the caller names, as far as that takes a look at what is stored.
+pub type CheckNamed =
+    for<'a> fn(&'a Toolbox, &'a Map<String, Value>, Option<AgentId>) -> BoxFuture<'a, Result<(), ApiError>>;
+
 /// Computes the price of a call. Its tool's price is [`crate::spec::Price::Asked`].
 pub struct Quoter {
     pub spec: &'static ToolSpec,
     pub quote: fn(Arc<Toolbox>, QuoteRequest) -> BoxFuture<'static, Result<AskedPrice, ApiError>>,
+    /// Checks what a call that redeems a quote names beside it, before a payment is asked for and again before it is taken.
+    pub check: CheckNamed,
 }
 
 /// The call whose price is asked for.

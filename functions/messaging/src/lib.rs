@@ -1,11 +1,12 @@
-//! Messages: selling the sending of e-mail, the free routes around it (quotes, domains, inbox, unsubscribing), and the
-//! events of Amazon SES.
+//! Messages: selling the sending of e-mail, the free routes around it (quotes, uploads, domains, inbox, unsubscribing),
+//! and the events of Amazon SES.
 
 mod domains;
 mod events;
 mod inbox;
 mod quote;
 mod unsubscribe;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ impl Messaging {
 pub fn router(gate: Arc<Gate>) -> Router {
     let mut router = Router::new()
         .route("/v1/tools/email/quote", post(quote::quote))
+        .route("/v1/tools/email/uploads", post(uploads::announce))
         .route("/v1/tools/email/analytics/{domain}", get(domains::analytics))
         .route("/v1/tools/email/domains", get(domains::list))
         .route("/v1/tools/email/domains/{domain}/pause", post(domains::pause))
@@ -66,12 +68,12 @@ pub fn router(gate: Arc<Gate>) -> Router {
     routes::finish(router.with_state(Messaging { gate, certificates: Certificates::default() }))
 }
 
-/// A paid tool of the catalog.
+/// A paid tool of the catalog. Its body may contain attachments.
 async fn sell(state: Messaging, tool: &'static ToolSpec, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let resource = state.app().resource_url(&parts);
     let answer = async {
-        let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        let body = read_body(body, gate::LARGEST_BODY_BYTES).await?;
         state.gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
     };
     gate::respond(answer.await)

@@ -9,6 +9,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use base::input::{self, Field};
 use base::untrusted_text::visible;
+use gate::jobs::input::{StoredInput, Unread};
 use gate::jobs::job::{Job, Progress};
 use gate::limits::{self, Class, Reader, Subject};
 use gate::parse_body;
@@ -67,8 +68,15 @@ pub async fn show(
         let soul = seller::caller(&market.app, &headers).await?;
         let job = worker::job_of(&market, &soul, &id).await?;
         let mut view = jobs::told(&market.app, &job, Party::Seller, Reader::Seller, full).await?;
-        let asked: Value = serde_json::from_str(&job.input).unwrap_or_default();
-        view["input"] = asked["input"].clone();
+        if StoredInput::is_large(job.input.bytes()) {
+            let reader = Subject::Job(job.request_id, Reader::Seller);
+            limits::take_bytes(&market.app, reader, Class::Result, job.input.bytes()).await?;
+        }
+        view["input"] = match job.input.read(&*market.app.blobs).await {
+            Ok(mut input) => input.remove("input").unwrap_or_default(),
+            Err(Unread::Lost) => Value::Null,
+            Err(Unread::Failed(error)) => return Err(ApiError::Unavailable(error)),
+        };
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)
@@ -111,7 +119,8 @@ pub async fn claim(
     let answer = async {
         let (job, _) = asked(&market, &id, &headers, body, &[], MAX_BODY_BYTES).await?;
         let job = worker::claim(&market, &job).await?;
-        let view = worker::for_worker(&job, market.app.clock.now());
+        let input = worker::input_of(&market, &job).await?;
+        let view = worker::for_worker(&job, input, market.app.clock.now());
         Ok(private_json(StatusCode::OK, &json!({"job": view})))
     };
     respond(answer.await)

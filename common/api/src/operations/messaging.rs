@@ -1,8 +1,9 @@
-//! E-mail beside its sending, which is sold: quotes, domains, inbox, unsubscribing, and the events of the provider.
+//! E-mail beside its sending, which is sold: quotes, uploads, domains, inbox, unsubscribing, and the events of the
+//! provider.
 
 use base::input::{Field, Kind};
 use serde_json::{Value, json};
-use tools_email::send;
+use tools_email::{send, upload};
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::{Answer, Auth, Body, FLAG, Link, Operation};
@@ -30,6 +31,16 @@ static QUOTE: &[Member] = &[
         .about("The named domain is not warmed up, or has no room for this today"),
     may("dns_records", Shape::List(&Shape::Object(RECORD)))
         .about("For a domain of your own that is not verified yet: the records to publish. Then ask for another quote"),
+];
+
+static UPLOAD: &[Member] = &[
+    has("upload_id", Shape::Text).about("Send it as `url` of an attachment"),
+    has("url", Shape::Uri).about("Takes the file, once"),
+    has("method", Shape::Choice(&["PUT"])),
+    has("headers", Shape::Map(&Shape::Text)).about("To send unchanged"),
+    has("expires_at", Shape::Time).about("Until when the URL takes the file"),
+    has("attachable_until", Shape::Time).about("Until when mails can have it"),
+    has("max_bytes", Shape::Integer).about("Exactly so many bytes are taken"),
 ];
 
 const POOL: &[&str] = &["active", "paused", "removed"];
@@ -185,6 +196,16 @@ pub static OPERATIONS: &[Operation] = &[
             (503, "provider_unavailable"),
         ])
         .beyond_schema("a recipient and a subject, or the mail that is answered; addresses; your domains and their room today"),
+    Operation::post("/v1/tools/email/uploads", "uploadAttachment", "A URL to upload an attachment that is too large for a call")
+        .about(
+            "Free, for agents with credits and settled payments of 0.05 USDC together; 256 MiB a day. Send the file there, with \
+             the method and headers of the answer. Then name `upload_id` as `url` of an attachment, in as many mails as you \
+             like for a day. Only you can.",
+        )
+        .auth(Auth::Agent)
+        .body(Body::Fields(upload::FIELDS))
+        .answers(&[Answer::ok("Where to send the file", Shape::Object(UPLOAD))])
+        .refuses(&[(403, "uploads_reserved")]),
     Operation::get("/v1/tools/email/analytics/{domain}", "getEmailAnalytics", "What became of the mails of a domain")
         .about("The last 30 days. Opens and clicks are known only where the provider reports them.")
         .auth(Auth::Agent)

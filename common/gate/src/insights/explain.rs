@@ -118,7 +118,7 @@ async fn work(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "tool": job.tool,
         "status": job.status(),
         // The owner keeps the input itself; the digest proves that nothing else was asked for.
-        "input_digest": const_hex::encode(sha256(job.input.as_bytes())),
+        "input_digest": job.input.digest(),
         "result_digest": digest,
         "provider": job.result.as_ref().map(|result| &result.provider),
         "provider_request_id": job.result.as_ref().and_then(|result| result.provider_request_id.as_deref()),

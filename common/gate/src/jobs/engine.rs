@@ -14,6 +14,7 @@
 //! | between raising the fee, storing the raise and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
 //! | (no crash) a reorganisation after settlement | settled, gone from the chain | claimed again and sent again (`super::finality`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back, less what the tool's own record says was done |
+//! | the input's blob is gone, or was changed | settled, no outcome | the price is credited back |
 //! | between the work and storing its outcome | settled, no outcome | as above: tools may run twice, charges never |
 //! | while sold work uses a paid tool or the model | its usage is on the job | the next attempt has the rest of the budget |
 
@@ -38,6 +39,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable, Wait};
 
+use super::input::Unread;
 use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
 use super::slots::{self, Slots};
 use super::store::{self, MoveError, Refusal};
@@ -406,7 +408,12 @@ impl Engine {
         if !keeps_record || job.sold.is_some() {
             return self.fail(job, error).await;
         }
-        match self.run_tool(job, Reporter::default(), true).await {
+        let input = match job.input.read(&*self.blobs).await {
+            Ok(input) => input,
+            Err(Unread::Failed(error)) => return Err(error.into()),
+            Err(Unread::Lost) => return self.fail(job, error).await,
+        };
+        match self.run_tool(job, input, Reporter::default(), true).await {
             Ok(output) if output.waits.is_some() => {
                 store::postpone(&self.db, job, RECORD_PAUSE, self.clock.now()).await?;
                 Ok(Progress::Paused)
@@ -418,13 +425,27 @@ impl Engine {
 
     /// Runs the work, ours or a seller's, and renews the lease meanwhile.
     async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
+        let input = match &job.sold {
+            // Its runner reads it.
+            Some(_) => Map::new(),
+            None => match (job.input.read(&*self.blobs).await, job.handed_until.filter(|_| job.goes_on)) {
+                (Ok(input), _) => input,
+                // What is half done must not fail because of a store that does not answer now.
+                (Err(Unread::Failed(error)), Some(until)) => {
+                    log::failure("the input of a job that goes on could not be read", &error);
+                    return Ok(Ok(Worked::HandedOver { until, again_after: Some(FIRST_REMINDER) }));
+                }
+                (Err(Unread::Failed(error)), None) => return Err(error.into()),
+                (Err(lost @ Unread::Lost), _) => return Ok(Err(lost.into())),
+            },
+        };
         let sold = job.clone();
         let (reporter, mut reports) = Reporter::new();
         let work = async {
             let outcome = match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => return sellers.run(&sold).await,
                 (None, Some(_)) => Err(ToolError::internal("this function does not run sellers' services")),
-                (_, None) => self.run_tool(&sold, reporter, false).await.map(|output| match output.waits {
+                (_, None) => self.run_tool(&sold, input, reporter, false).await.map(|output| match output.waits {
                     Some(Wait { until, again_after }) => Worked::HandedOver { until, again_after },
                     None => Worked::Done(output),
                 }),
@@ -468,10 +489,8 @@ impl Engine {
 
     /// Runs the tool under its deadline; with `is_over`, only to say what it has done ([`Task::is_over`]). A panic becomes
     /// this job's failure only.
-    async fn run_tool(&self, job: &Job, reporter: Reporter, is_over: bool) -> Result<Output, ToolError> {
+    async fn run_tool(&self, job: &Job, input: Map<String, Value>, reporter: Reporter, is_over: bool) -> Result<Output, ToolError> {
         let runner = self.runner(job).ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
-        let input: Map<String, Value> =
-            serde_json::from_str(&job.input).map_err(|_| ToolError::internal("the stored input cannot be read"))?;
         let locked = job.locked.as_deref().map(serde_json::from_str).transpose();
         let locked = locked.map_err(|_| ToolError::internal("the stored quote cannot be read"))?.unwrap_or_default();
         let deadline = self.clock.now().plus(runner.spec.deadline);

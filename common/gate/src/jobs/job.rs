@@ -29,6 +29,7 @@ use platform::store::lists::List;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::input::StoredInput;
 use crate::work::Usage;
 
 /// Duration of a lease. A worker that has not renewed it by then counts as crashed.
@@ -106,8 +107,8 @@ pub struct Job {
     pub request_id: RequestId,
     pub tool: String,
     pub agent: AgentId,
-    /// JSON of the validated input.
-    pub input: String,
+    /// The validated input, or where it is stored.
+    pub input: StoredInput,
     /// JSON of what an asked quote fixed for the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked: Option<String>,
@@ -497,7 +498,7 @@ mod tests {
             request_id,
             tool: "web_read".to_owned(),
             agent: AgentId::of(wallet),
-            input: format!(r#"{{"url":"https://example.com/{}"}}"#, "x".repeat(80)),
+            input: StoredInput::Inline(format!(r#"{{"url":"https://example.com/{}"}}"#, "x".repeat(80))),
             locked: None,
             price: Usdc::from_micro(2_000),
             receipt_id: ReceiptId::of(request_id, now),

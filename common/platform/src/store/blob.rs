@@ -14,6 +14,10 @@ pub trait Blobs: Send + Sync {
     /// `None` if the key does not exist.
     fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
 
+    /// At most `most` bytes, from the byte `from` on; fewer if the blob ends before. `None` if the key does not exist. For
+    /// blobs above 8 MiB, which [`Blobs::get`] does not return.
+    fn part<'a>(&'a self, key: &'a str, from: u64, most: u64) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>>;
+
     /// Size in bytes; `None` if the key does not exist.
     fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
 
@@ -83,6 +87,22 @@ impl Blobs for S3Blobs {
                 // Without permission to list, S3 answers 403 for a missing key.
                 403 | 404 => Ok(None),
                 status => Err(StoreError::new(format_args!("S3 answered {status} to a GET"))),
+            }
+        })
+    }
+
+    fn part<'a>(&'a self, key: &'a str, from: u64, most: u64) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async move {
+            let url = format!("{}{key}", self.base);
+            let range = format!("bytes={from}-{}", from.saturating_add(most).saturating_sub(1));
+            let answer = self.http.send("s3", "GET", &url, &[("range", range.as_str())], Vec::new()).await?;
+            match answer.status {
+                206 => Ok(Some(answer.body)),
+                // The blob ends before.
+                416 => Ok(Some(Vec::new())),
+                // Without permission to list, S3 answers 403 for a missing key.
+                403 | 404 => Ok(None),
+                status => Err(StoreError::new(format_args!("S3 answered {status} to a GET of a part"))),
             }
         })
     }
