@@ -20,9 +20,9 @@ use crate::support::{GATES, Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch,
 use local::Options;
 use local::stack::Background;
 
-const MOST_FOR_QUOTE: Units = Units { requests: 8.0, reads: 5.0, writes: 3.0, messages: 0.0 };
-const MOST_FOR_MAIL: Units = Units { requests: 40.0, reads: 22.0, writes: 48.0, messages: 1.0 };
-const MOST_FOR_RECIPIENT: Units = Units { requests: 9.2, reads: 5.2, writes: 8.6, messages: 0.05 };
+const MOST_FOR_QUOTE: Units = Units { requests: 5.0, reads: 3.0, writes: 2.0, messages: 0.0 };
+const MOST_FOR_MAIL: Units = Units { requests: 38.0, reads: 21.0, writes: 42.0, messages: 1.0 };
+const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.4, messages: 0.05 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 
 /// Requests to the database with their units, and messages sent to queues.

@@ -206,7 +206,7 @@ impl World {
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
-            let access = ToolAccess { runners: &RUNNERS, catalog: &CATALOG, toolbox: toolbox.clone() };
+            let access = ToolAccess { runners: &RUNNERS, catalog: &asked::CATALOG, toolbox: toolbox.clone() };
             Arc::new(Hands { fate: self.fate.clone(), access, resource }) as Arc<dyn gate::work::Executor>
         };
         let service_runner = SoulServiceRunner {
@@ -346,6 +346,10 @@ impl platform::store::Blobs for Nowhere {
 
     fn get<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
         Box::pin(async { Ok(Some(b"{}".to_vec())) })
+    }
+
+    fn part<'a>(&'a self, _: &'a str, _: u64, _: u64) -> BoxFuture<'a, Result<Option<Vec<u8>>, StoreError>> {
+        Box::pin(async { Ok(None) })
     }
 
     fn size<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {

@@ -489,7 +489,13 @@ impl Engine {
 
     /// Runs the tool under its deadline; with `is_over`, only to say what it has done ([`Task::is_over`]). A panic becomes
     /// this job's failure only.
-    async fn run_tool(&self, job: &Job, input: Map<String, Value>, reporter: Reporter, is_over: bool) -> Result<Output, ToolError> {
+    async fn run_tool(
+        &self,
+        job: &Job,
+        input: Map<String, Value>,
+        reporter: Reporter,
+        is_over: bool,
+    ) -> Result<Output, ToolError> {
         let runner = self.runner(job).ok_or_else(|| ToolError::internal("this deployment does not run the tool"))?;
         let locked = job.locked.as_deref().map(serde_json::from_str).transpose();
         let locked = locked.map_err(|_| ToolError::internal("the stored quote cannot be read"))?.unwrap_or_default();

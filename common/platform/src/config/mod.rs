@@ -33,7 +33,8 @@ pub struct Config {
     /// `SERVICE_NAME`: shown to agents; also the name in the agent proof's EIP-712 domain, `<name> Agent Auth`. Default
     /// `Agora`.
     pub service_name: String,
-    /// `METRIC_NAMESPACE`: CloudWatch namespace of the metrics. Default: the service's name.
+    /// `METRIC_NAMESPACE`: CloudWatch namespace of the metrics, which have no dimensions, so that each costs once. Default:
+    /// `Agora/` and `TABLE_PREFIX`, which tells apart the stacks of an account; without a prefix the service's name.
     pub metric_namespace: String,
     /// `PUBLIC_BASE_URL`: the origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
@@ -443,7 +444,7 @@ impl Config {
         let prefix = env.text("TABLE_PREFIX").unwrap_or_else(|| "agora".to_owned());
         let service_name = env.service_name();
         let config = Config {
-            metric_namespace: env.text("METRIC_NAMESPACE").unwrap_or_else(|| service_name.clone()),
+            metric_namespace: env.metric_namespace().unwrap_or_else(|| service_name.clone()),
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
             allowed_origins: env.allowed_origins(),
@@ -646,6 +647,10 @@ impl Reader<'_> {
             self.problem(name, "must be a JSON object whose values are strings");
             BTreeMap::new()
         })
+    }
+
+    fn metric_namespace(&self) -> Option<String> {
+        self.text("METRIC_NAMESPACE").or_else(|| Some(format!("Agora/{}", self.text("TABLE_PREFIX")?)))
     }
 
     fn token_prefixes(&mut self) -> Vec<String> {
