@@ -1,7 +1,9 @@
 //! E-mail between agents of one deployment: quotes, sending, inboxes, threads, addresses, the day's limit, and what is
-//! charged for. Providers for outside addresses are in `providers`, crashes in `crashes`, large mails in `large`.
+//! charged for. Providers for outside addresses are in `providers`, agents' own domains at SES in `identities`, crashes in
+//! `crashes`, large mails in `large`.
 
 mod crashes;
+mod identities;
 mod large;
 mod providers;
 
@@ -802,6 +804,40 @@ fn a_domain_of_ones_own_is_verified_by_dns() {
         for body in [mail_to("boss@firm.test"), mail_to(json!(["ada@firm.test", "boss+ada@firm.test"]))] {
             assert_eq!(bob.ask(&body).await.error(), (503, "provider_unavailable".to_owned()), "{body}");
         }
+    });
+}
+
+/// RFC 5321, 4.5.1: every domain that mail is taken for has a postmaster.
+#[test]
+fn every_domain_has_a_postmaster_and_what_is_no_mail_is_refused() {
+    run(async {
+        let zone = Zone::new().start().await;
+        let stack = post_office(|options| options).await;
+        let ada = Agent::new(&stack).await;
+        identities::prove(&stack, &zone, &ada, "firm.test").await;
+        let address = |text: &str| Address::parse(text).expect("an address");
+        let role = [format!("Postmaster@{DOMAIN}"), "abuse@firm.test".to_owned(), format!("nobody@{DOMAIN}")];
+        let to = role.map(|text| address(&text));
+        let arrived = |event_id: &'static str| Envelope {
+            from: Some(address("jane@example.com")),
+            to: &to,
+            event_id,
+            received_at: stack.app.clock.now(),
+            verdicts: Verdicts::default(),
+        };
+        let raw = b"From: jane@example.com\r\nSubject: Spam\r\n\r\nFrom one of yours.\r\n";
+        let (envelope, toolbox) = (arrived("1"), &stack.worker.toolbox);
+        let done = receive::receive(toolbox, &envelope, raw).await.expect("a database");
+        let became = |done: Vec<(Address, Delivered)>| done.into_iter().map(|(_, became)| became).collect::<Vec<_>>();
+        assert_eq!(became(done), [Delivered::Stored, Delivered::Stored, Delivered::UnknownUser]);
+        assert_eq!(ada.mails().await[0]["to"], "abuse@firm.test", "of her domain she is the postmaster");
+        let id = mailbox::mail_id(envelope.received_at, &[b"operator", b"1"]);
+        let kept = stack.app.blobs.get(&format!("{}{id}.eml", receive::FOR_OPERATOR)).await.expect("blobs");
+        assert_eq!(kept.as_deref(), Some(&raw[..]), "the operator's mail is stored as it came");
+
+        let done = receive::receive(toolbox, &arrived("2"), b"This is no mail.").await.expect("a database");
+        assert_eq!(became(done), [Delivered::Unreadable, Delivered::Unreadable, Delivered::UnknownUser]);
+        assert_eq!(ada.mails().await.len(), 1);
     });
 }
 

@@ -56,6 +56,11 @@ fn mail_for_agents_is_stored_with_its_verdicts_and_all_other_mail_is_refused() {
         assert_eq!(send(&stack, "", &tagged, &other.replace("ada@out.org", "a@nowhere.org")).await, taken);
         assert_eq!(inbox(&stack, &payer).await.len(), 2);
 
+        // Every domain has a postmaster. What is no mail is refused, so that its sender hears of it.
+        assert_eq!(send(&stack, "ada@out.org", "postmaster@agents.test", raw).await, taken);
+        let unreadable = send(&stack, "ada@out.org", &address, "no mail").await;
+        assert_eq!(unreadable, ["220", "250", "250", "250", "354", "554", "221"]);
+
         // Forged: sent by somebody else's domain. Then: nobody's address, and somebody else's domain.
         let forged = send(&stack, "eve@nowhere.org", &address, &other).await;
         assert_eq!(forged, ["220", "250", "250", "250", "354", "550", "221"]);

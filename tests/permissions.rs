@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use local::Options;
-use local::iam::policy::{Action, Effect, LEADING_KEYS, Statement};
+use local::iam::policy::{Action, Effect, LEADING_KEYS, REQUEST_TAG, RESOURCE_TAG, Statement};
 use local::iam::{Roles, Use, equipped, function_of};
 use local::template::{ACCOUNT, REGION, Template, yaml};
 use serde_json::{Value, json};
@@ -83,7 +83,9 @@ fn key_conditions_are_only_on_actions_that_name_keys() {
         for Statement { sid, actions, conditions, .. } in &role.policy.statements {
             let may_lack_keys = actions.iter().find(|action| !NAME_KEYS.contains(&action.as_str()));
             let name = &role.name;
-            assert!(conditions.is_empty() || may_lack_keys.is_none(), "{name} {sid}: {may_lack_keys:?}");
+            let is_of_tag = |key: &str| [RESOURCE_TAG, REQUEST_TAG].contains(&key);
+            let are_of_tags = conditions.iter().all(|condition| is_of_tag(&condition.key));
+            assert!(are_of_tags || may_lack_keys.is_none(), "{name} {sid}: {may_lack_keys:?}");
         }
     }
 }
@@ -200,8 +202,9 @@ fn functions_that_call_a_model_may_call_bedrock() {
     }
 }
 
-/// The function that is told the configuration set sends mails by Amazon SES. (Amazon SES API v2, "SendEmail"; Service
-/// Authorization Reference: a raw message needs `ses:SendRawEmail`, and the configuration set is a resource of its own.)
+/// Of the functions that are told the configuration set, the worker sends mails by Amazon SES, and the others set up agents'
+/// domains. (Amazon SES API v2, "SendEmail"; Service Authorization Reference: a raw message needs `ses:SendRawEmail`, and the
+/// configuration set is a resource of its own.)
 #[test]
 fn the_worker_may_send_by_ses() {
     let roles = Roles::of(&template()).unwrap();
@@ -210,7 +213,7 @@ fn the_worker_may_send_by_ses() {
         .filter(|(_, role)| role.variables.contains_key("EMAIL_CONFIGURATION_SET"))
         .map(|(function, _)| function)
         .collect();
-    assert_eq!(sending, ["worker"]);
+    assert_eq!(sending, ["mcp", "messaging", "worker"]);
     for action in ["ses:SendEmail", "ses:SendRawEmail"] {
         for resource in ["identity/agents.example.com", "configuration-set/agents"] {
             let action = Action::new(action, format!("arn:aws:ses:{REGION}:{ACCOUNT}:{resource}"));
@@ -220,6 +223,34 @@ fn the_worker_may_send_by_ses() {
     let without = equipped(Template::of_project().unwrap()).with("EmailProviders", "");
     let mail = Action::new("ses:SendEmail", format!("arn:aws:ses:{REGION}:{ACCOUNT}:identity/agents.example.com"));
     assert!(Roles::of(&without).unwrap().judge("worker", &mail).is_err(), "without a provider it sends none");
+}
+
+/// Who quotes mail sets up agents' domains at Amazon SES, and deletes only what this stack made. (Service Authorization
+/// Reference, "Amazon Simple Email Service v2": an identity that is created with tags also needs `ses:TagResource`.)
+#[test]
+fn functions_that_quote_mail_may_set_up_domains_at_ses() {
+    let roles = Roles::of(&template()).unwrap();
+    let identity = format!("arn:aws:ses:{REGION}:{ACCOUNT}:identity/firm.example.com");
+    let action = |name: &str| Action::new(name, &identity);
+    let tagged = |name: &str, key, stack: &str| action(name).with(key, vec![stack.to_owned()]);
+    for function in ["messaging", "mcp"] {
+        let why = "it sets up domains of agents";
+        demand(&roles, function, action("ses:GetEmailIdentity"), why);
+        for name in ["ses:CreateEmailIdentity", "ses:TagResource"] {
+            demand(&roles, function, tagged(name, REQUEST_TAG, "agora"), why);
+        }
+        demand(&roles, function, tagged("ses:DeleteEmailIdentity", RESOURCE_TAG, "agora"), why);
+        for refused in [
+            action("ses:CreateEmailIdentity"),
+            action("ses:DeleteEmailIdentity"),
+            tagged("ses:DeleteEmailIdentity", RESOURCE_TAG, "another"),
+            action("ses:SendEmail"),
+        ] {
+            assert!(roles.judge(function, &refused).is_err(), "{refused:?}");
+        }
+    }
+    let relay = equipped(Template::of_project().unwrap()).with("EmailProviders", "smtp");
+    assert!(Roles::of(&relay).unwrap().judge("messaging", &action("ses:GetEmailIdentity")).is_err());
 }
 
 /// The variables of each function that name secrets.

@@ -97,11 +97,14 @@ impl Mailboxes {
 
     async fn look_up(&self, address: &Address) -> Result<Recipient, StoreError> {
         let Toolbox { db, config, .. } = &*self.toolbox;
-        if !receive::is_local(db, config, address).await? {
-            return Ok(Recipient::Foreign);
-        }
         let is_known = receive::knows(&self.toolbox, address).await?;
-        Ok(if is_known { Recipient::Known } else { Recipient::Unknown })
+        // The postmaster of an agent's domain is known here, although other names of it may have mailboxes elsewhere.
+        let is_here = receive::is_local(db, config, address).await? || is_known && receive::is_role(address);
+        Ok(match (is_here, is_known) {
+            (false, _) => Recipient::Foreign,
+            (true, true) => Recipient::Known,
+            (true, false) => Recipient::Unknown,
+        })
     }
 }
 
@@ -142,21 +145,23 @@ impl Backend for Mailboxes {
 /// One outcome for all recipients: SMTP has one reply for them. If one of them got the mail, it is confirmed: otherwise the
 /// client would send it again to all.
 fn of_all<'a>(delivered: impl Iterator<Item = &'a Delivered>) -> Outcome {
-    let (mut all, mut stored, mut full) = (0, 0, 0);
+    let (mut all, mut stored, mut full, mut unreadable) = (0, 0, 0, 0);
     for delivered in delivered {
         all += 1;
         match delivered {
             Delivered::Stored => stored += 1,
             Delivered::Full => full += 1,
+            Delivered::Unreadable => unreadable += 1,
             Delivered::UnknownUser => {}
         }
     }
     if stored > 0 && stored < all {
         log::event("an inbound mail did not reach every recipient", json!({"recipients": all, "stored": stored}));
     }
-    match (stored, full) {
-        (0, 0) => Outcome::Unknown,
-        (0, _) => Outcome::Full,
+    match (stored, unreadable, full) {
+        (0, 0, 0) => Outcome::Unknown,
+        (0, 0, _) => Outcome::Full,
+        (0, _, _) => Outcome::Unreadable,
         _ => Outcome::Stored,
     }
 }
@@ -347,11 +352,12 @@ mod tests {
 
     #[test]
     fn one_reply_for_all_recipients() {
-        use Delivered::{Full, Stored, UnknownUser};
+        use Delivered::{Full, Stored, UnknownUser, Unreadable};
         for (delivered, expected) in [
             (&[Stored, Full][..], Outcome::Stored),
             (&[UnknownUser, Full], Outcome::Full),
             (&[UnknownUser], Outcome::Unknown),
+            (&[UnknownUser, Unreadable], Outcome::Unreadable),
         ] {
             assert_eq!(of_all(delivered.iter()), expected);
         }

@@ -1,9 +1,12 @@
 //! Outside addresses: SES and a mail relay by contract servers, their events, and unsubscribing.
 //!
 //! SES's formats follow its documentation (stored copies, read 2026-11-23):
-//! docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html, …/dg/event-publishing-retrieving-sns-examples.html.
+//! docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html, API_CreateEmailIdentity.html, API_GetEmailIdentity.html,
+//! API_DeleteEmailIdentity.html, …/dg/event-publishing-retrieving-sns-examples.html.
 //! Messages of SNS are signed with a key of the tests, whose certificate the contract server serves in Amazon's place.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes};
@@ -23,14 +26,16 @@ use crate::support::relay::relay;
 
 const EVENTS: &str = "/v1/providers/ses";
 const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:mail";
+const IDENTITIES: &str = "/v2/email/identities";
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-struct Asked {
-    path: String,
+pub struct Asked {
+    pub method: Method,
+    pub path: String,
     headers: HeaderMap,
     raw: Bytes,
-    body: Value,
+    pub body: Value,
 }
 
 impl Asked {
@@ -62,20 +67,30 @@ impl Asked {
 }
 
 /// SES and SNS. SES answers by the recipient's name: `refused@…` is refused for good, the answer for `lost@…` is lost.
+/// A domain that is an identity must be verified before it sends; others are not checked.
 #[derive(Clone)]
-struct Ses {
+pub struct Ses {
     url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// Requests about identities.
+    asked_about: Arc<Mutex<Vec<Asked>>>,
+    /// The account's identities, as `GetEmailIdentity` shows them.
+    pub identities: Arc<Mutex<BTreeMap<String, Value>>>,
+    /// Requests about identities are answered with 503.
+    pub is_down: Arc<AtomicBool>,
     /// What SNS was asked for, besides the certificate.
     confirmed: Arc<Mutex<Vec<String>>>,
 }
 
 impl Ses {
-    async fn start() -> Ses {
+    pub async fn start() -> Ses {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let ses = Ses {
             url: format!("http://{}", listener.local_addr().unwrap()),
             asked: Arc::default(),
+            asked_about: Arc::default(),
+            identities: Arc::default(),
+            is_down: Arc::default(),
             confirmed: Arc::default(),
         };
         let router = axum::Router::new().fallback(answer).with_state(ses.clone());
@@ -83,8 +98,62 @@ impl Ses {
         ses
     }
 
-    fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// The requests about identities, since the last call.
+    pub fn take_asked_about(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked_about.lock().unwrap())
+    }
+
+    /// Changes what SES knows of an identity.
+    pub fn knows(&self, domain: &str, may_send: bool, dkim: &str) {
+        let mut identities = self.identities.lock().unwrap();
+        let identity = identities.get_mut(domain).expect("an identity");
+        identity["VerifiedForSendingStatus"] = json!(may_send);
+        identity["DkimAttributes"]["Status"] = json!(dkim);
+    }
+
+    fn about_identity(&self, asked: &Asked) -> Response<Body> {
+        let answer = |status: u16, kind: &str, body: Value| {
+            let response = Response::builder().status(status).header("content-type", "application/json");
+            let response = if kind.is_empty() { response } else { response.header("x-amzn-errortype", kind) };
+            response.body(Body::from(body.to_string())).unwrap()
+        };
+        if self.is_down.load(Ordering::SeqCst) {
+            return answer(503, "", json!({"message": "Service Unavailable"}));
+        }
+        let mut identities = self.identities.lock().unwrap();
+        let named = asked.path.strip_prefix(IDENTITIES).unwrap_or_default().trim_start_matches('/');
+        let unknown = || json!({"message": format!("Email identity {named} does not exist.")});
+        match (asked.method.as_str(), named) {
+            ("POST", "") => {
+                let domain = asked.body["EmailIdentity"].as_str().expect("a domain").to_owned();
+                if identities.contains_key(&domain) {
+                    let message = json!({"message": format!("Email identity {domain} already exist.")});
+                    return answer(400, "AlreadyExistsException", message);
+                }
+                if domain.starts_with("bad.") {
+                    return answer(400, "BadRequestException", json!({"message": "Domain name is not allowed"}));
+                }
+                let tokens = ["one", "two", "three"];
+                let dkim = json!({"SigningEnabled": true, "Status": "NOT_STARTED", "Tokens": tokens,
+                    "SigningAttributesOrigin": "AWS_SES"});
+                let new = json!({"IdentityType": "DOMAIN", "VerifiedForSendingStatus": false, "DkimAttributes": dkim});
+                identities.insert(domain, with(new.clone(), json!({"Tags": asked.body["Tags"]})));
+                answer(200, "", new)
+            }
+            ("GET", domain) => match identities.get(domain) {
+                Some(identity) => answer(200, "", identity.clone()),
+                None => answer(404, "NotFoundException", unknown()),
+            },
+            ("DELETE", domain) => match identities.remove(domain) {
+                Some(_) => answer(200, "", json!({})),
+                None => answer(404, "NotFoundException", unknown()),
+            },
+            _ => answer(400, "BadRequestException", json!({"message": "Unknown operation"})),
+        }
     }
 
     fn count(&self, to: &str) -> usize {
@@ -95,7 +164,7 @@ impl Ses {
         self.office_with(|options| options).await
     }
 
-    async fn office_with(&self, change: impl FnOnce(Options) -> Options) -> Stack {
+    pub async fn office_with(&self, change: impl FnOnce(Options) -> Options) -> Stack {
         let urls = json!({"ses": self.url, "sns": self.url}).to_string();
         post_office(|options| {
             let options = options.with("EMAIL_PROVIDERS", "ses").with("PROVIDER_URLS", urls);
@@ -107,20 +176,31 @@ impl Ses {
 }
 
 async fn answer(State(ses): State<Ses>, method: Method, uri: Uri, headers: HeaderMap, raw: Bytes) -> Response<Body> {
+    let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
+    let asked = Asked { method: method.clone(), path: uri.to_string(), headers, raw, body };
+    if uri.path().starts_with(IDENTITIES) {
+        ses.asked_about.lock().unwrap().push(asked.clone());
+        return ses.about_identity(&asked);
+    }
     if method == Method::GET {
         if uri.path() != CERTIFICATE_PATH {
             ses.confirmed.lock().unwrap().push(uri.to_string());
         }
         return Response::new(Body::from(CERTIFICATE));
     }
-    let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
-    let asked = Asked { path: uri.to_string(), headers, raw, body };
     let number = {
         let mut all = ses.asked.lock().unwrap();
         all.push(asked.clone());
         all.len()
     };
     let typed = |status: u16| Response::builder().status(status).header("content-type", "application/json");
+    let from = asked.body["FromEmailAddress"].as_str().unwrap_or_default();
+    let domain = from.rsplit('@').next().unwrap_or_default();
+    let identity = ses.identities.lock().unwrap().get(domain).cloned();
+    if identity.is_some_and(|identity| identity["VerifiedForSendingStatus"] != true) {
+        let error = typed(400).header("x-amzn-errortype", "MailFromDomainNotVerifiedException");
+        return error.body(Body::from(json!({"message": "Email address is not verified."}).to_string())).unwrap();
+    }
     match asked.to().split('@').next().unwrap_or_default() {
         "refused" => {
             let error = typed(400).header("x-amzn-errortype", "MessageRejected");
@@ -134,8 +214,8 @@ async fn answer(State(ses): State<Ses>, method: Method, uri: Uri, headers: Heade
     }
 }
 
-/// Recomputes the Signature Version 4 of the request.
-fn assert_signed(asked: &Asked) {
+/// Recomputes the Signature Version 4 of a function's request.
+pub fn assert_signed(asked: &Asked, function: &str) {
     let header = |name: &str| asked.headers[name].to_str().unwrap().to_owned();
     let authorization = header("authorization");
     let part = |name: &str| {
@@ -144,11 +224,11 @@ fn assert_signed(asked: &Asked) {
     };
     let time = header("x-amz-date");
     let scope = format!("{}/eu-west-1/ses/aws4_request", &time[..8]);
-    assert_eq!(part("Credential="), format!("local-worker/{scope}"));
+    assert_eq!(part("Credential="), format!("local-{function}/{scope}"));
     let names = part("SignedHeaders=");
     let headers: String = names.split(';').map(|name| format!("{name}:{}\n", header(name).trim())).collect();
     let body = const_hex::encode(sha256(&asked.raw));
-    let canonical = format!("POST\n{}\n\n{headers}\n{names}\n{body}", asked.path);
+    let canonical = format!("{}\n{}\n\n{headers}\n{names}\n{body}", asked.method, asked.path);
     let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", const_hex::encode(sha256(canonical.as_bytes())));
     let mac =
         |key: &[u8], text: &str| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec();
@@ -178,7 +258,7 @@ fn ses_gets_one_signed_message_per_recipient_and_its_refusals_are_paid_back() {
         for one in &asked {
             assert_eq!(one.path, "/v2/email/outbound-emails");
             assert_eq!(one.body["ConfigurationSetName"], "a_set");
-            assert_signed(one);
+            assert_signed(one, "worker");
             assert_eq!(one.body["FromEmailAddress"], ada.address);
             assert_eq!(one.body["Destination"]["ToAddresses"].as_array().map(Vec::len), Some(1));
             let tags = one.tags();

@@ -9,6 +9,8 @@
 //!
 //! On an operator's domain every agent has the address `agent-<12 hex>`, and may claim free names. A domain of an agent's
 //! own is verified by a TXT record. It passes to another agent that shows its own record, once the first one's is gone.
+//! The record is looked up again when the domain is used and it was last seen a week ago ([`recheck`]). Whether the
+//! provider takes mail from such a domain is another question ([`crate::identity`]).
 //!
 //! A new domain may send 20 mails on its first UTC day, 10 more each day up to 50, and 500 when it is warmed: a score of
 //! at least 75 after 50 deliveries. Below 50, it is degraded: it leaves the pool until its agent resumes it, and may send
@@ -52,6 +54,9 @@ const MAX_ADDRESSES: usize = 20;
 const TRIES: u32 = 5;
 /// Longest wait for a TXT record.
 const DNS_PATIENCE: Duration = Duration::from_secs(4);
+/// How long a record that was seen counts, and how much longer if the name servers do not answer.
+const SEEN_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+const DNS_GRACE: Duration = Duration::from_secs(3 * 24 * 3600);
 /// Names that every agent has on operators' domains begin so; the rest is derived from its id.
 const AGENT_PREFIX: &str = "agent-";
 /// Hex digits of the agent's id in its address. If another agent's id begins with the same, all of them.
@@ -174,6 +179,48 @@ pub struct OwnDomain {
     pub domain: String,
     pub agent: AgentId,
     pub verified_at: Timestamp,
+    /// When its record was last seen, if it was looked up since then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<Timestamp>,
+    /// Since when its record is known to be gone. Nothing is sent from the domain until it is there again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_since: Option<Timestamp>,
+}
+
+/// Whether the record of a domain's owner is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    Good,
+    Gone,
+    /// No name server has answered for days.
+    Unknown,
+}
+
+impl OwnDomain {
+    /// Whether the record has to be looked up before the domain is used.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.gone_since.is_some() || now >= self.seen().plus(SEEN_FOR)
+    }
+
+    fn seen(&self) -> Timestamp {
+        self.seen_at.unwrap_or(self.verified_at)
+    }
+
+    /// What a look-up says. `found`: whether the record is there; `None` without an answer.
+    fn proof(&self, found: Option<bool>, now: Timestamp) -> Proof {
+        match found {
+            Some(true) => Proof::Good,
+            Some(false) => Proof::Gone,
+            None if self.gone_since.is_some() => Proof::Gone,
+            None if now < self.seen().plus(SEEN_FOR + DNS_GRACE) => Proof::Good,
+            None => Proof::Unknown,
+        }
+    }
+
+    /// What is known without a look-up.
+    pub fn known(&self) -> Proof {
+        if self.gone_since.is_some() { Proof::Gone } else { Proof::Good }
+    }
 }
 
 /// The owner of an address.
@@ -686,7 +733,63 @@ pub async fn shows_record(db: &Db, dns: &Dns, secret: &[u8], agent: AgentId, dom
 
 /// The texts of a domain's ownership record; none if the name server does not answer.
 async fn record_texts(dns: &Dns, domain: &str) -> Vec<String> {
-    dns.texts(&record_name(domain), Instant::now() + DNS_PATIENCE).await.unwrap_or_default()
+    answered_texts(dns, domain).await.unwrap_or_default()
+}
+
+/// The same; `None` if the name server does not answer.
+async fn answered_texts(dns: &Dns, domain: &str) -> Option<Vec<String>> {
+    match dns.texts(&record_name(domain), Instant::now() + DNS_PATIENCE).await {
+        Ok(texts) => Some(texts),
+        Err(error) => error.is_answer().then(Vec::new),
+    }
+}
+
+/// Looks up the record of a domain's owner again, if it was not seen for a week or is gone. With `may_write`, the answer is
+/// stored.
+pub async fn recheck(
+    db: &Db,
+    dns: &Dns,
+    secret: &[u8],
+    own: &OwnDomain,
+    may_write: bool,
+    now: Timestamp,
+) -> Result<Proof, StoreError> {
+    if !own.is_due(now) {
+        return Ok(Proof::Good);
+    }
+    let texts = answered_texts(dns, &own.domain).await;
+    let found = texts.map(|texts| has_record(&texts, secret, own.agent, &own.domain));
+    if may_write && let Some(found) = found {
+        let set = match found {
+            true => "SET #seen_at = :now REMOVE #gone_since",
+            false => "SET #gone_since = if_not_exists(#gone_since, :now)",
+        };
+        let write = Write::update(&db.tables.messages, own_key(&own.domain), set)
+            .only_if("#agent = :agent")
+            .bind("agent", own.agent)?
+            .bind("now", now)?;
+        db.write_if(write).await?;
+    }
+    Ok(own.proof(found, now))
+}
+
+/// Says in the agent's row whether the domain can be sent from, unless the row says so already.
+pub(crate) async fn set_provisioning(
+    db: &Db,
+    agent: AgentId,
+    domain: &str,
+    provisioning: Provisioning,
+) -> Result<(), StoreError> {
+    if load(db, agent, domain).await?.is_none_or(|row| row.shared || row.provisioning == provisioning) {
+        return Ok(());
+    }
+    let write = Write::update(&db.tables.messages, domain_key(agent, domain), "SET #provisioning = :provisioning")
+        .only_if("#pool_status IN (:active, :paused) AND #shared = :shared")
+        .bind("provisioning", provisioning)?
+        .bind("active", PoolStatus::Active)?
+        .bind("paused", PoolStatus::Paused)?
+        .bind("shared", false)?;
+    db.write_if(write).await.map(drop)
 }
 
 fn has_record(texts: &[String], secret: &[u8], agent: AgentId, domain: &str) -> bool {
@@ -753,7 +856,7 @@ async fn verified(
     now: Timestamp,
 ) -> Result<Vec<Write>, StoreError> {
     let domain = first.domain();
-    let record = OwnDomain { domain: domain.to_owned(), agent, verified_at: now };
+    let record = OwnDomain { domain: domain.to_owned(), agent, verified_at: now, seen_at: None, gone_since: None };
     let record = Write::put(&db.tables.messages, own_key(domain), &record)?;
     let record = match owner {
         None => record.only_if_new(),
@@ -940,6 +1043,32 @@ mod tests {
             (vec!["v=spf1 -all".to_owned()], Some(new), false),
         ] {
             assert_eq!(passes(&records, b"secret", new, owner, "a.example"), expected, "{records:?} {owner:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_counts_for_a_week_and_ten_days_without_an_answer() {
+        use Proof::{Gone, Good, Unknown};
+        let own = |seen: Option<i64>, gone: Option<i64>| OwnDomain {
+            domain: "a.example".to_owned(),
+            agent: AgentId::from_bytes([7; 16]),
+            verified_at: at(0),
+            seen_at: seen.map(at),
+            gone_since: gone.map(at),
+        };
+        for (seen, gone, today, due, answers) in [
+            // The answers: the record is there, it is not, and none.
+            (None, None, 6, false, [Good, Gone, Good]),
+            (None, None, 7, true, [Good, Gone, Good]),
+            (None, None, 9, true, [Good, Gone, Good]),
+            (None, None, 10, true, [Good, Gone, Unknown]),
+            (Some(7), None, 13, false, [Good, Gone, Good]),
+            (Some(7), None, 16, true, [Good, Gone, Good]),
+            (Some(7), Some(14), 14, true, [Good, Gone, Gone]),
+        ] {
+            let own = own(seen, gone);
+            assert_eq!(own.is_due(at(today)), due, "{own:?} on {today}");
+            assert_eq!([Some(true), Some(false), None].map(|found| own.proof(found, at(today))), answers, "{own:?}");
         }
     }
 

@@ -18,13 +18,15 @@ use crate::domain;
 use crate::mailbox::Verdicts;
 use crate::notices;
 use crate::providers::{clean_reason, ses};
-use crate::receive::{self, Envelope};
+use crate::receive::{self, Delivered, Envelope};
 use crate::recipient::{self, Happened, Recipient};
 use crate::stats::{self, Count};
 use crate::suppression::{self, Why};
 
 /// Received mails are stored by SES below this key of the blob bucket.
 pub const RECEIVED: &str = "mail/received/";
+/// The metric of received mails that are kept and cannot be read.
+const UNREADABLE: &str = "MailsUnreadable";
 /// Maximum number of recipients of one received mail (RFC 5321 §4.5.3.1.8).
 const MAX_RECIPIENTS: usize = 100;
 /// Largest mail that SES stored and we can read: the HTTP client takes answers of up to 8 MiB.
@@ -197,8 +199,8 @@ fn time(text: &str) -> Option<Timestamp> {
 
 /// Takes a received mail from the bucket into the mailboxes. The object expires with the mail.
 ///
-/// SES has accepted the mail, so an unknown address gets no bounce: its sender may be forged. A mail of more than
-/// [`MAX_RECEIVED_BYTES`] is dropped: trying again would not help.
+/// SES has accepted the mail, so an unknown address gets no bounce: its sender may be forged. A mail that cannot be read, or
+/// has more than [`MAX_RECEIVED_BYTES`], stays in the bucket and is logged and counted: trying again would not help.
 async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timestamp) -> Result<(), StoreError> {
     let is_ours = toolbox.config.aws.bucket.as_deref() == Some(received.bucket.as_str());
     let is_key = |rest: &str| {
@@ -214,7 +216,8 @@ async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timest
     }
     let size = toolbox.blobs.size(&received.key).await?.unwrap_or_default();
     if size > MAX_RECEIVED_BYTES {
-        log::failure("a received mail is too large to be read", &format_args!("{size} bytes"));
+        log::failure("a received mail is too large to be read", &format_args!("{}, {size} bytes", received.key));
+        log::metric(&toolbox.config.metric_namespace, UNREADABLE, "Count", 1);
         return Ok(());
     }
     let Some(raw) = toolbox.blobs.get(&received.key).await? else {
@@ -231,7 +234,12 @@ async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timest
         received_at,
         verdicts: received.verdicts,
     };
-    receive::receive(toolbox, &envelope, &raw).await.map(drop)
+    let delivered = receive::receive(toolbox, &envelope, &raw).await?;
+    if delivered.iter().any(|(_, delivered)| *delivered == Delivered::Unreadable) {
+        log::failure("a received mail cannot be read, or was in a loop", &received.key);
+        log::metric(&toolbox.config.metric_namespace, UNREADABLE, "Count", 1);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

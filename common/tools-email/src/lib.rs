@@ -7,7 +7,7 @@
 //! - Only recipients that a mailbox or a provider accepted are charged. If there are none, the job fails and everything
 //!   comes back.
 //! - An agent sends only from an address that it owns: one on an operator's domain that nobody else has, or one on a
-//!   domain that it has proven to control ([`domain`]).
+//!   domain that it has proven to control ([`domain`]), and that the provider takes mail from ([`identity`]).
 //! - A mail to an address of this deployment never leaves it. Other addresses need a provider ([`providers`]).
 //! - An upload is attached only by the agent that made it ([`upload`]).
 //! - Nobody gets mail who has complained, unsubscribed, or whose address has bounced ([`suppression`]).
@@ -22,6 +22,7 @@ pub mod compose;
 pub mod dkim;
 pub mod domain;
 pub mod events;
+pub mod identity;
 pub mod mailbox;
 mod notices;
 pub mod parse;

@@ -5,7 +5,8 @@
 //! that the agent proves to control by a DNS record.
 //!
 //! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. What it finds, the paid send writes.
-//! Only a caller that proved to be the agent gets its default addresses here, or may answer its mails.
+//! Only a caller that proved to be the agent gets its default addresses here, may answer its mails, and has its own domains
+//! set up at the provider ([`identity`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,13 +19,14 @@ use http::StatusCode;
 use platform::http::ApiError;
 use platform::store::StoreError;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use tools::Toolbox;
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use uuid::Uuid;
 
 use crate::address::Address;
-use crate::dkim::Signer;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
+use crate::identity::{self, May, Waiting};
 use crate::mailbox::{self, Sent};
 use crate::{providers, receive, send, upload};
 
@@ -43,7 +45,7 @@ pub(crate) const IS_NEW: &str = "is_new";
 pub(crate) const WARNING: &str = "warning";
 /// The price of one recipient, in micro-USDC.
 const EACH: &str = "each";
-/// The domain is not proven to be the caller's.
+/// Mail cannot be sent from the domain: it is not proven to be the caller's, or not set up at the provider.
 const UNPROVEN: &str = "unproven";
 
 /// Beginning of the addresses that agents get by themselves.
@@ -67,7 +69,7 @@ pub fn check_send(input: &Map<String, Value>, locked: &Map<String, Value>) -> Re
     if locked.get(UNPROVEN) == Some(&Value::Bool(true)) {
         return Err(refused(
             "domain_not_owned",
-            "set the DNS records that the quote names, then ask for a new quote".to_owned(),
+            "the domain is not ready: follow next_step of the quote, then ask for a new quote".to_owned(),
         ));
     }
     Ok(())
@@ -217,9 +219,10 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         true => domain::ensure_default(db, config, agent, now).await?,
         false => domain::with_defaults(db, config, agent, now).await?,
     };
+    let may = if request.proven { May::Ask } else { May::Look };
     let sender = match named {
-        Some(named) => pinned(&toolbox, agent, &domains, named, recipients, now).await?,
-        None => pooled(&domains, recipients, now)?,
+        Some(named) => pinned(&toolbox, agent, &domains, named, recipients, may, now).await?,
+        None => pooled(&toolbox, domains, recipients, may, now).await?,
     };
     let mut asked = asked(&sender, request.tool.price.usual(), recipients);
     // The owner's rules see the recipients of a reply, too.
@@ -258,18 +261,37 @@ struct Sender {
     pinned: bool,
     is_new: bool,
     warning: Option<&'static str>,
-    /// The DNS records that prove the domain; set if it is not proven.
-    records: Option<Value>,
+    /// Why mail cannot be sent from the domain yet.
+    waiting: Option<Waiting>,
 }
 
-fn pooled(domains: &[SendingDomain], recipients: u32, now: Timestamp) -> Result<Sender, ApiError> {
-    let chosen = domain::choose(domains, recipients, now).ok_or_else(|| {
-        let message = "none of your sending domains is active and has room for these recipients today; see \
-                       GET /v1/tools/email/domains, or name a from_address";
-        refused("no_sending_domain", message.to_owned())
-    })?;
-    let from = chosen.default_from.clone();
-    Ok(Sender { from, pinned: false, is_new: false, warning: None, records: None })
+async fn pooled(
+    toolbox: &Toolbox,
+    mut domains: Vec<SendingDomain>,
+    recipients: u32,
+    may: May,
+    now: Timestamp,
+) -> Result<Sender, ApiError> {
+    let until = Instant::now() + identity::LOOKING;
+    while let Some(chosen) = domain::choose(&domains, recipients, now) {
+        let from = chosen.default_from.clone();
+        if chosen.shared || is_ready(toolbox, chosen, may, now).await? {
+            return Ok(Sender { from, pinned: false, is_new: false, warning: None, waiting: None });
+        }
+        // If looking takes long, an operator's domain is taken.
+        domains.retain(|row| row.domain != from.domain() && (row.shared || Instant::now() < until));
+    }
+    let message = "none of your sending domains is active and has room for these recipients today; see \
+                   GET /v1/tools/email/domains, or name a from_address";
+    Err(refused("no_sending_domain", message.to_owned()))
+}
+
+/// Whether mail can be sent from a domain of the agent's own.
+async fn is_ready(toolbox: &Toolbox, row: &SendingDomain, may: May, now: Timestamp) -> Result<bool, StoreError> {
+    match domain::own_domain(&toolbox.db, &row.domain).await?.filter(|own| own.agent == row.agent) {
+        Some(own) => Ok(identity::waiting(toolbox, &own, may, now).await?.is_none()),
+        None => Ok(false),
+    }
 }
 
 /// Whose the domain of a named address is.
@@ -326,6 +348,7 @@ async fn pinned(
     domains: &[SendingDomain],
     from: Address,
     recipients: u32,
+    may: May,
     now: Timestamp,
 ) -> Result<Sender, ApiError> {
     let of_domain = whose_domain(toolbox, agent, &from).await?;
@@ -347,8 +370,8 @@ async fn pinned(
         Decision::Taken => Err(taken(&from)),
         Decision::NotOwned => Err(refused("domain_not_owned", format!("{} belongs to another agent", from.domain()))),
         Decision::Unproven => {
-            let records = Some(dns_records(toolbox, agent, from.domain()));
-            Ok(Sender { from, pinned: true, is_new: true, warning: None, records })
+            let waiting = Some(Waiting::unproven(toolbox, agent, from.domain()));
+            Ok(Sender { from, pinned: true, is_new: true, warning: None, waiting })
         }
         Decision::Use { .. } if of_domain == DomainOf::Shown && domain::is_full(domains) => Err(domain::too_many()),
         Decision::Use { is_new } => {
@@ -360,7 +383,15 @@ async fn pinned(
                 return Err(refused("no_sending_domain", message));
             }
             let warning = row.and_then(|row| warning(row, recipients, now));
-            Ok(Sender { from, pinned: true, is_new, warning, records: None })
+            let waiting = match of_domain {
+                DomainOf::Caller => match domain::own_domain(&toolbox.db, from.domain()).await? {
+                    Some(own) if own.agent == agent => identity::waiting(toolbox, &own, may, now).await?,
+                    _ => Some(Waiting::unproven(toolbox, agent, from.domain())),
+                },
+                DomainOf::Shown => identity::waiting_when_shown(toolbox, agent, from.domain(), may, now).await?,
+                DomainOf::Operator | DomainOf::Other | DomainOf::Unproven => None,
+            };
+            Ok(Sender { from, pinned: true, is_new, warning, waiting })
         }
     }
 }
@@ -382,17 +413,6 @@ async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address) -> Resu
         return Ok(DomainOf::Shown);
     }
     Ok(if owner.is_some() { DomainOf::Other } else { DomainOf::Unproven })
-}
-
-/// The record that proves the domain, and the one that receivers check signatures with.
-fn dns_records(toolbox: &Toolbox, agent: AgentId, domain: &str) -> Value {
-    let secret = &toolbox.mail_secret;
-    let (name, value) = domain::ownership_record(secret, agent, domain);
-    let key = Signer::derived(secret, domain).dns_record();
-    json!([
-        {"type": "TXT", "name": name, "value": value},
-        {"type": "TXT", "name": format!("agora._domainkey.{domain}"), "value": key},
-    ])
 }
 
 /// What the caller should know of the domain that it named.
@@ -433,13 +453,13 @@ fn asked(sender: &Sender, each: Usdc, recipients: u32) -> AskedPrice {
     let mut context = json!({
         "domain": sender.from.domain(),
         "is_new": sender.is_new,
-        "available": sender.records.is_none(),
+        "available": sender.waiting.is_none(),
         "registration_fee": zero,
         "service_fee": price.to_number(),
         "mailbox_provisioning_fee": zero,
         "total_cost": price.to_number(),
         "currency": "USD",
-        "status": if sender.records.is_none() { "verified" } else { "unprovisioned" },
+        "status": sender.waiting.as_ref().map_or(Provisioning::Verified, |waiting| waiting.why.provisioning()),
         "from_address": sender.from.as_str(),
         "recipients": recipients,
     });
@@ -451,8 +471,8 @@ fn asked(sender: &Sender, each: Usdc, recipients: u32) -> AskedPrice {
         context[WARNING] = json!(warning);
         locked[WARNING] = json!(warning);
     }
-    if let Some(records) = &sender.records {
-        context["dns_records"] = records.clone();
+    if let Some(waiting) = &sender.waiting {
+        waiting.tell(&mut context);
         locked[UNPROVEN] = json!(true);
     }
     let members = |value: Value| match value {
@@ -465,6 +485,7 @@ fn asked(sender: &Sender, each: Usdc, recipients: u32) -> AskedPrice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::Why;
 
     #[test]
     fn an_address_is_used_only_by_its_owner() {
@@ -503,12 +524,12 @@ mod tests {
 
     #[test]
     fn the_quote_locks_the_sender() {
-        let sender = |records: Option<Value>| Sender {
+        let sender = |why: Option<Why>| Sender {
             from: Address::parse("Ada@agents.test").unwrap(),
             pinned: true,
             is_new: true,
             warning: Some("pinned_over_limit"),
-            records,
+            waiting: why.map(|why| Waiting { why, dns_records: json!([]) }),
         };
         let asked_for = asked(&sender(None), FEE, 3);
         assert_eq!(asked_for.price, Usdc::from_micro(15_000));
@@ -523,12 +544,17 @@ mod tests {
         assert_eq!((dearer.price.micro(), dearer.context["service_fee"].to_string()), (21_000, "0.021".to_owned()));
         assert_eq!(used(&dearer.locked, 2), Usdc::from_micro(14_000), "what is charged follows the quote");
         assert_eq!(used(&Map::new(), 2), Usdc::from_micro(10_000));
-        let unproven = asked(&sender(Some(json!([]))), FEE, 1);
-        assert_eq!(
-            (&unproven.context["status"], &unproven.context["available"]),
-            (&json!("unprovisioned"), &json!(false))
-        );
-        assert_eq!(code(&Map::new(), &unproven.locked), Err("domain_not_owned"));
+        for (why, status, reason) in
+            [(Why::Unproven, "unprovisioned", "record_missing"), (Why::Pending, "provisioning", "pending")]
+        {
+            let waiting = asked(&sender(Some(why)), FEE, 1);
+            let said = |name: &str| waiting.context[name].clone();
+            assert_eq!(
+                [said("status"), said("available"), said("reason")],
+                [json!(status), json!(false), json!(reason)]
+            );
+            assert_eq!(code(&Map::new(), &waiting.locked), Err("domain_not_owned"));
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Takes a mail that arrived (from SES, from a listener, or from another agent of this deployment) into the mailboxes.
 //!
 //! No mail is ever answered here, so no two mailboxes can keep each other busy. A mailbox takes 500 mails a day; a mail
-//! with more than 30 `Received` headers has been in a loop and is dropped. A mail is stored once, however often it
-//! arrives.
+//! with more than 30 `Received` headers has been in a loop and is refused, as is one that cannot be read. A mail is stored
+//! once, however often it arrives.
+//!
+//! `postmaster@` and `abuse@` of every domain are accepted (RFC 5321 §4.5.1, RFC 2142): on a domain of an agent's own for
+//! that agent, on an operator's domain for the operator. Those are stored as they came, below [`FOR_OPERATOR`] of the blobs.
 //!
 //! Bounce reports end the send they report on, if they come to the envelope sender of that mail or name a mail that the
 //! receiving agent sent, and name the recipient's address too. They suppress the address for this agent only, and say
@@ -29,6 +32,12 @@ use crate::{domain, events, notices, suppression};
 
 /// Most mails that one agent receives in a UTC day.
 pub const MAX_A_DAY: u32 = 500;
+/// Most mails for the operator that are stored in a UTC day: anybody can write them.
+const MAX_FOR_OPERATOR_A_DAY: u32 = 200;
+/// Mails for the operator are stored below this key of the blobs, for as long as those of agents.
+pub const FOR_OPERATOR: &str = "mail/operator/";
+/// Names that every domain has.
+const ROLES: [&str; 2] = ["postmaster", "abuse"];
 /// A mail that more hosts than this have passed on is in a loop.
 const MAX_HOPS: usize = 30;
 
@@ -47,12 +56,20 @@ pub struct Envelope<'a> {
 /// What became of a mail for one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// It is in the mailbox, now or already before; or it needed none (a bounce report of a send, a loop, no mail at
-    /// all).
+    /// It is in the mailbox, now or already before; or it needed none (a bounce report of a send).
     Stored,
     UnknownUser,
-    /// The agent has received [`MAX_A_DAY`] mails today.
+    /// The agent has received [`MAX_A_DAY`] mails today, or the operator as many as are stored.
     Full,
+    /// It is no mail, or was in a loop.
+    Unreadable,
+}
+
+/// Whose mailbox an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Agent(AgentId),
+    Operator,
 }
 
 /// Stores the mail for each recipient address that is ours. Applies bounce reports to the send they report on, counts
@@ -68,25 +85,27 @@ pub async fn receive(
 ) -> Result<Vec<(Address, Delivered)>, StoreError> {
     let parsed = if hops(raw) > MAX_HOPS { None } else { parse::parse(raw) };
     if parsed.is_none() {
-        log::event("a mail was dropped: it is not one, or was in a loop", json!({"bytes": raw.len()}));
+        log::event("a mail cannot be read, or was in a loop", json!({"bytes": raw.len()}));
     }
     let mut done = Vec::with_capacity(envelope.to.len());
     let mut served: Vec<AgentId> = Vec::new();
     for to in envelope.to {
         let delivered = match (bounced_mail(toolbox, to), &parsed) {
-            (Some(_), None) => Delivered::Stored,
+            (Some(_), None) => Delivered::Unreadable,
             (Some((request_id, index)), Some(parsed)) => {
                 apply_report(toolbox, parsed.report.as_ref(), request_id, index).await?;
                 Delivered::Stored
             }
-            (None, parsed) => match (owner(&toolbox.db, to).await?, parsed) {
+            (None, parsed) => match (holder(toolbox, to).await?, parsed) {
                 (None, _) => Delivered::UnknownUser,
-                (Some(agent), Some(parsed)) if !served.contains(&agent) => {
+                (Some(_), None) => Delivered::Unreadable,
+                (Some(Holder::Operator), Some(_)) => for_operator(toolbox, envelope, raw).await?,
+                (Some(Holder::Agent(agent)), Some(parsed)) if !served.contains(&agent) => {
                     served.push(agent);
                     store(toolbox, envelope, parsed, raw, agent, to).await?
                 }
-                // Dropped, or in this agent's mailbox already by another of its addresses.
-                (Some(_), _) => Delivered::Stored,
+                // In this agent's mailbox already by another of its addresses.
+                (Some(Holder::Agent(_)), Some(_)) => Delivered::Stored,
             },
         };
         done.push((to.clone(), delivered));
@@ -109,9 +128,43 @@ pub(crate) fn plain(address: &Address) -> Option<Address> {
     Address::parse(&format!("{name}@{}", address.domain())).ok()
 }
 
-/// Whether a mail to this address is taken: it is an agent's, or the envelope sender of a mail that was sent.
+/// Whether a mail to this address is taken: it is an agent's, the operator's, or the envelope sender of a mail that was sent.
 pub async fn knows(toolbox: &Toolbox, address: &Address) -> Result<bool, StoreError> {
-    Ok(bounced_mail(toolbox, address).is_some() || owner(&toolbox.db, address).await?.is_some())
+    Ok(bounced_mail(toolbox, address).is_some() || holder(toolbox, address).await?.is_some())
+}
+
+/// Whether every domain has this name.
+pub fn is_role(address: &Address) -> bool {
+    ROLES.iter().any(|role| address.local().eq_ignore_ascii_case(role))
+}
+
+/// Whose mail it is.
+async fn holder(toolbox: &Toolbox, to: &Address) -> Result<Option<Holder>, StoreError> {
+    if let Some(agent) = owner(&toolbox.db, to).await? {
+        return Ok(Some(Holder::Agent(agent)));
+    }
+    if !is_role(to) {
+        return Ok(None);
+    }
+    if domain::is_operators(&toolbox.config, to.domain()) {
+        return Ok(Some(Holder::Operator));
+    }
+    Ok(domain::own_domain(&toolbox.db, to.domain()).await?.map(|own| Holder::Agent(own.agent)))
+}
+
+/// Stores a mail for the operator, as it came. The log has its key. A mail that arrives again is counted again, and stored
+/// at the same key.
+async fn for_operator(toolbox: &Toolbox, envelope: &Envelope<'_>, raw: &[u8]) -> Result<Delivered, StoreError> {
+    let id = mailbox::mail_id(envelope.received_at, &[b"operator", envelope.event_id.as_bytes()]);
+    let key = format!("{FOR_OPERATOR}{id}.eml");
+    let now = toolbox.clock.now();
+    if !daily::take(&toolbox.db, "MAILS#operator".to_owned(), MAX_FOR_OPERATOR_A_DAY, now).await? {
+        return Ok(Delivered::Full);
+    }
+    toolbox.blobs.put(&key, "message/rfc822", raw.to_vec()).await?;
+    log::event("a mail for the operator", json!({"key": key, "bytes": raw.len()}));
+    log::metric(&toolbox.config.metric_namespace, "MailsForOperator", "Count", 1);
+    Ok(Delivered::Stored)
 }
 
 /// The agent with this address. `name+anything` belongs to the owner of `name`.
@@ -296,6 +349,13 @@ mod tests {
         let plain = |text: &str| plain(&Address::parse(text).unwrap()).map(|address| address.as_str().to_owned());
         assert_eq!(plain("ada+a+b@B.test").as_deref(), Some("ada@b.test"));
         assert_eq!((plain("ada@b.test"), plain("+a@b.test")), (None, None));
+    }
+
+    #[test]
+    fn every_domain_has_a_postmaster() {
+        let is_role = |text: &str| is_role(&Address::parse(text).unwrap());
+        assert!(is_role("Postmaster@agents.test") && is_role("abuse@firm.test"));
+        assert!(!is_role("postmaster2@agents.test") && !is_role("postmaster+x@agents.test"));
     }
 
     #[test]

@@ -44,6 +44,7 @@ use crate::address::Address;
 use crate::compose::{self, Attached, Draft};
 use crate::dkim::Signer;
 use crate::domain;
+use crate::identity::{self, May};
 use crate::mailbox::{self, Sent, Verdicts};
 use crate::providers::{self, Handed, Outgoing};
 use crate::quote::{self, Content, FEE, NoContent};
@@ -602,6 +603,14 @@ async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timesta
             Err(error) => return refuse("domain_not_owned", format!("{}; nothing was sent", error.message())),
         }
     }
+    // Its ownership record may be gone since it was proven. What the quote said of the provider is stored.
+    if !is_operators
+        && let Some(own) = domain::own_domain(db, from.domain()).await?
+        && let Some(waiting) = identity::waiting(toolbox, &own, May::Write, now).await?
+    {
+        let message = format!("{} cannot be sent from: {}; nothing was sent", from.domain(), waiting.why.next_step());
+        return refuse(waiting.why.code(), message);
+    }
     let is_free = match domain::owner_of(db, from).await? {
         Some(owner) => owner == task.agent,
         None => {
@@ -822,6 +831,11 @@ impl Batch {
             Delivered::Stored => {
                 let ended = recipient::ended(db, row, State::Delivered, None, None, now).await?;
                 Ok(if ended { Step::Delivered } else { Step::Ended })
+            }
+            Delivered::Unreadable => {
+                let reason = "5.6.0 the mail cannot be read";
+                recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
+                Ok(Step::Ended)
             }
             Delivered::Full => {
                 let reason = "the mailbox takes no more mail today";

@@ -11,14 +11,15 @@ use platform::auth::Scope;
 use platform::http::{ApiError, Segment, private_json, read_body};
 use serde_json::{Value, json};
 use tools_email::domain::{self, PoolStatus, SendingDomain};
-use tools_email::stats;
+use tools_email::{identity, stats};
 
 use crate::{Messaging, domain_not_found};
 
 /// Longest domain name in bytes (RFC 1035, 2.3.4).
 const MAX_DOMAIN_BYTES: usize = 253;
 
-/// `GET /v1/tools/email/domains`: oldest first. The first call makes the agent's addresses on the operator's domains.
+/// `GET /v1/tools/email/domains`: oldest first. The first call makes the agent's addresses on the operator's domains. Domains
+/// of its own that cannot be sent from are looked at again.
 pub async fn list(State(state): State<Messaging>, headers: HeaderMap) -> Response {
     let answer = async {
         let app = state.app();
@@ -27,7 +28,7 @@ pub async fn list(State(state): State<Messaging>, headers: HeaderMap) -> Respons
         let mut found = domain::ensure_default(&app.db, &app.config, caller.agent, now).await?;
         found.retain(|domain| !matches!(domain.pool_status, PoolStatus::Removed));
         found.sort_by(|one, other| (one.created, &one.domain).cmp(&(other.created, &other.domain)));
-        let domains: Vec<Value> = found.iter().map(|domain| domain.view(now)).collect();
+        let domains = identity::views(state.toolbox(), found, now).await?;
         let body = json!({"agent_id": caller.wallet.to_string(), "domains": domains});
         Ok(private_json(StatusCode::OK, &body))
     };

@@ -116,6 +116,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     chain::check(&app, &wallets, &mut report).await;
     cloud::check(&app, &connections, &mut report).await;
     service::check(&app, &connections, &mut report).await;
+    email::records(&app, &connections, &mut report).await;
     tools::check(&app, &connections, blobs(environment, &app), &mut report).await;
     report
 }

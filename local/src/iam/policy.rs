@@ -14,6 +14,9 @@ use crate::template::{members, text};
 pub const LEADING_KEYS: &str = "dynamodb:LeadingKeys";
 /// The attributes in a DynamoDB request.
 pub const ATTRIBUTES: &str = "dynamodb:Attributes";
+/// The tag of SES identities that a deployment made: on the identity, and in a request that makes one.
+pub const RESOURCE_TAG: &str = "aws:ResourceTag/agora-deployment";
+pub const REQUEST_TAG: &str = "aws:RequestTag/agora-deployment";
 
 /// An action on a resource. A transaction needs several.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +66,8 @@ pub enum Effect {
     Deny,
 }
 
-/// `ForAllValues`: every value that the request has for this key matches one of these.
+/// `ForAllValues`: every value that the request has for this key matches one of these. Of a tag there is one value, which
+/// must be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     pub operator: Operator,
@@ -108,13 +112,14 @@ impl Statement {
             };
             let mut conditions = Vec::new();
             for (operator, tests) in members(&statement["Condition"]) {
-                let operator = match operator.as_str() {
-                    "ForAllValues:StringEquals" => Operator::StringEquals,
-                    "ForAllValues:StringLike" => Operator::StringLike,
+                let (operator, known) = match operator.as_str() {
+                    "ForAllValues:StringEquals" => (Operator::StringEquals, [LEADING_KEYS, ATTRIBUTES]),
+                    "ForAllValues:StringLike" => (Operator::StringLike, [LEADING_KEYS, ATTRIBUTES]),
+                    "StringEquals" => (Operator::StringEquals, [RESOURCE_TAG, REQUEST_TAG]),
                     other => return Err(format!("the operator {other} is not supported").into()),
                 };
                 for (key, values) in members(tests) {
-                    if ![LEADING_KEYS, ATTRIBUTES].contains(&key.as_str()) {
+                    if !known.contains(&key.as_str()) {
                         return Err(format!("the condition key {key} is not supported").into());
                     }
                     conditions.push(Condition { operator, key: key.clone(), values: one_or_more(values)? });
@@ -158,9 +163,11 @@ impl Statement {
 }
 
 impl Condition {
-    /// True for a request without values for this key: `ForAllValues` is defined so.
+    /// True for a request without values for this key: `ForAllValues` is defined so. Not for a tag.
     fn holds(&self, action: &Action) -> bool {
-        action.values(&self.key).iter().all(|value| self.value(value).is_some())
+        let values = action.values(&self.key);
+        let may_lack = ![RESOURCE_TAG, REQUEST_TAG].contains(&self.key.as_str());
+        (may_lack || !values.is_empty()) && values.iter().all(|value| self.value(value).is_some())
     }
 
     /// The first of its values that matches.
@@ -321,6 +328,19 @@ mod tests {
         for (pattern, text, expected) in table {
             assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn a_condition_on_a_tag_needs_the_tag() {
+        let policy = Policy::read(&json!({"Version": "2012-10-17", "Statement": [{
+            "Sid": "S", "Effect": "Allow", "Action": "ses:DeleteEmailIdentity", "Resource": "*",
+            "Condition": {"StringEquals": {RESOURCE_TAG: "agora"}}}]}))
+        .unwrap();
+        let may = |tags: &[&str]| {
+            let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+            policy.allows(&Action::new("ses:DeleteEmailIdentity", "arn").with(RESOURCE_TAG, tags)).is_some()
+        };
+        assert_eq!((may(&["agora"]), may(&["other"]), may(&[])), (true, false, false));
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub enum Outcome {
     Full,
     /// The author's domain says that such mail must be rejected (DMARC `p=reject`).
     Rejected,
+    /// It is no mail, or was in a loop.
+    Unreadable,
     NotNow,
 }
 
@@ -248,6 +250,7 @@ impl Session {
             Outcome::Unknown => "550 5.1.1 No such mailbox here",
             Outcome::Full => "552 5.2.2 Mailbox full",
             Outcome::Rejected => "550 5.7.1 Rejected by the DMARC policy of the author's domain",
+            Outcome::Unreadable => "554 5.6.0 The mail cannot be read, or was in a loop",
             Outcome::NotNow => "451 4.3.0 Not stored, try again later",
         });
         self.counted(reply)

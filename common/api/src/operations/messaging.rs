@@ -3,6 +3,7 @@
 
 use base::input::{Field, Kind};
 use serde_json::{Value, json};
+use tools_email::identity::Why;
 use tools_email::{send, upload};
 
 use super::shape::{Member, Named, Shape, has, may};
@@ -12,6 +13,8 @@ use super::{Answer, Auth, Body, FLAG, Link, Operation};
 pub const PROVISIONING: &[&str] = &["unprovisioned", "provisioning", "verified", "blocked"];
 
 static RECORD: &[Member] = &[has("type", Shape::Text), has("name", Shape::Text), has("value", Shape::Text)];
+
+const RECORDS: &str = "For a domain of your own that cannot be sent from yet: the DNS records that it needs";
 
 static QUOTE: &[Member] = &[
     has("domain", Shape::Text).about("The domain that the mail will come from"),
@@ -29,8 +32,9 @@ static QUOTE: &[Member] = &[
     has("recipients", Shape::Integer).about("The number of mails"),
     may("warning", Shape::Choice(&["pinned_domain_warming", "pinned_over_limit"]))
         .about("The named domain is not warmed up, or has no room for this today"),
-    may("dns_records", Shape::List(&Shape::Object(RECORD)))
-        .about("For a domain of your own that is not verified yet: the records to publish. Then ask for another quote"),
+    may("dns_records", Shape::List(&Shape::Object(RECORD))).about(RECORDS),
+    may("reason", Shape::Choice(&Why::CODES)).about("Why it is not available"),
+    may("next_step", Shape::Text).about("What to do about it; then ask for another quote"),
 ];
 
 static UPLOAD: &[Member] = &[
@@ -74,6 +78,9 @@ pub static DOMAIN: Named = Named {
         has("daily_sent_count", Shape::Integer),
         may("daily_sent_date", Shape::OrNull(&Shape::Text)),
         may("last_used_at", Shape::OrNull(&Shape::Time)),
+        may("dns_records", Shape::List(&Shape::Object(RECORD))).about(RECORDS),
+        may("reason", Shape::Choice(&Why::CODES)).about("Why it cannot be sent from"),
+        may("next_step", Shape::Text).about("What to do about it"),
     ]),
 };
 
@@ -212,7 +219,10 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("Numbers, in all and by day", ANALYTICS)])
         .refuses(&[NO_DOMAIN]),
     Operation::get("/v1/tools/email/domains", "listEmailDomains", "The domains you send from, oldest first")
-        .about("Each agent has an address on the domains of this deployment; the first call makes it.")
+        .about(
+            "Each agent has an address on the domains of this deployment; the first call makes it. Domains of your own that \
+             cannot be sent from are looked at again.",
+        )
         .auth(Auth::Agent)
         .answers(&[Answer::ok(
             "All but removed ones",
