@@ -536,7 +536,9 @@ mod tests {
         assert_eq!(asked_for.context["total_cost"].to_string(), "0.015");
         assert_eq!(asked_for.context["available"], true);
         let with = |from: &str| json!({"from_address": from}).as_object().cloned().unwrap();
-        let code = |input: &Map<String, Value>, locked| check_send(input, locked).map_err(|error| error.code());
+        fn code(input: &Map<String, Value>, locked: &Map<String, Value>) -> Result<(), &'static str> {
+            check_send(input, locked).map_err(|error| error.code())
+        }
         assert_eq!(code(&Map::new(), &asked_for.locked), Ok(()));
         assert_eq!(code(&with("ada@AGENTS.test"), &asked_for.locked), Ok(()));
         assert_eq!(code(&with("bob@agents.test"), &asked_for.locked), Err("from_address_mismatch"));

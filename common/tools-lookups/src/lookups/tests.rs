@@ -507,6 +507,15 @@ impl platform::store::Blobs for Memory {
         let found = self.0.lock().unwrap().get(key).cloned();
         Box::pin(async { Ok(found) })
     }
+    fn part<'a>(
+        &'a self,
+        _: &'a str,
+        _: u64,
+        _: u64,
+    ) -> platform::store::BoxFuture<'a, Result<Option<Vec<u8>>, platform::store::StoreError>> {
+        Box::pin(async { Err(platform::store::StoreError::new("no parts here")) })
+    }
+
     fn size<'a>(
         &'a self,
         _: &'a str,
