@@ -156,7 +156,7 @@ impl Gate {
                     Err(error) => return Err(error),
                 },
             };
-            let job = self.new_job(&sale, request_id, input.clone(), card, overlap, vouches, now);
+            let job = Self::new_job(&sale, request_id, input.clone(), card, overlap, vouches, now);
             kept = Some(input);
             let mut claim_writes = self.claim_writes(&sale, &job, &account, judged, &dead)?;
             claim_writes.add(ClaimPart::Rate, turn.count(&self.app)?);
@@ -388,7 +388,6 @@ impl Gate {
 
     /// `card` is the part of the sale's credits that was bought by card.
     fn new_job(
-        &self,
         sale: &Sale<'_>,
         request_id: RequestId,
         input: StoredInput,

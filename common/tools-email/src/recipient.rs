@@ -375,7 +375,7 @@ pub async fn tracking(
 ) -> Result<Option<Value>, StoreError> {
     let query = Query::prefixed(&db.tables.messages, &partition(request_id), "TO#", FEW + 1)?;
     let mut rows: Vec<Recipient> = db.query(query.latest()).await?;
-    if !rows.first().is_some_and(|row| row.agent == agent) {
+    if rows.first().is_none_or(|row| row.agent != agent) {
         return Ok(None);
     }
     let are_many = rows.len() > FEW;

@@ -71,7 +71,7 @@ impl Catalog {
         let priced = |tool: &&'static ToolSpec| -> &'static ToolSpec {
             match prices.tools.get(tool.name) {
                 Some(price) => Box::leak(Box::new(ToolSpec { price: tool.price.at(*price), ..**tool })),
-                None => *tool,
+                None => tool,
             }
         };
         let tools = self.tools.iter().map(priced).collect();
