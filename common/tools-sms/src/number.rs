@@ -1,0 +1,393 @@
+//! Phone numbers, and which of them get no texts.
+//!
+//! A [`Number`] is in E.164 form and fits the numbering plan of its country (libphonenumber's metadata, see
+//! `assets/phone/NOTICE.md`). Whether somebody has it is not known. Refused are, in this order:
+//!
+//! 1. emergency numbers, of any country: as they are dialled (`112`), and behind their calling code (`+1 911`). They are
+//!    looked for before the text is parsed, so that no spelling of one passes as another number;
+//! 2. short codes, and numbers without their calling code or end;
+//! 3. numbers at a special rate (premium, shared cost, personal): whoever has one may earn from each text to it;
+//! 4. what is no number.
+//!
+//! Numbers with 555-0100 to 555-0199 behind a North American area code are set aside for fiction and belong to nobody
+//! (ATIS-0300115, 555 NXX Line Number Reference Document).
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, OnceLock};
+
+use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
+
+/// Lines of the numbering plans; `assets/phone/import.py` describes them.
+const DATA: &str = include_str!("../assets/phone/plans.txt");
+/// E.164: most digits, with the calling code.
+const MAX_DIGITS: usize = 15;
+/// No number with its calling code is as short as this.
+const MAX_SHORT: usize = 6;
+/// Most digits of a calling code.
+const MAX_CODE: usize = 3;
+/// Last digits of the numbers of one block.
+const BLOCK_DIGITS: usize = 4;
+/// Fictitious numbers of an area code.
+const OF_AREA: u64 = 100;
+/// ISO 3166 has no country for it: satellites, international networks and free numbers.
+const NO_COUNTRY: &str = "001";
+
+/// A phone number that may get texts: `+` and digits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Number(String);
+
+/// Why a text is not a [`Number`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    Emergency,
+    /// Also a number that is cut off.
+    ShortCode,
+    /// At a special rate: premium, shared cost, personal.
+    Premium,
+    Invalid,
+}
+
+impl Refusal {
+    /// What is wrong; follows the name of the field.
+    pub fn message(self) -> &'static str {
+        match self {
+            Refusal::Emergency => "is an emergency number",
+            Refusal::ShortCode => {
+                "is a short code, or not the whole number: give it with its country code, as +14155550123"
+            }
+            Refusal::Premium => "is a number at a special rate",
+            Refusal::Invalid => "must be a phone number in E.164 form, such as +14155550123",
+        }
+    }
+}
+
+impl Number {
+    /// Reads a number in E.164 form. The `+` may be missing; the country code may not.
+    pub fn parse(text: &str) -> Result<Number, Refusal> {
+        if is_emergency(text) {
+            return Err(Refusal::Emergency);
+        }
+        let digits = text.strip_prefix('+').unwrap_or(text);
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number || !(1..=MAX_DIGITS).contains(&digits.len()) {
+            return Err(Refusal::Invalid);
+        }
+        if digits.len() <= MAX_SHORT {
+            return Err(Refusal::ShortCode);
+        }
+        let (plans, national) = PLANS.of(digits).ok_or(Refusal::Invalid)?;
+        match plans.iter().find_map(|plan| plan.rate(national)) {
+            Some(Rate::Ordinary) => Ok(Number(format!("+{digits}"))),
+            Some(Rate::Special) => Err(Refusal::Premium),
+            None if national.len() <= MAX_SHORT => Err(Refusal::ShortCode),
+            None => Err(Refusal::Invalid),
+        }
+    }
+
+    /// `+14155550123`
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The country (ISO 3166-1 alpha-2), or `001` for numbers of no country.
+    pub fn region(&self) -> &'static str {
+        let found = PLANS.of(self.0.trim_start_matches('+')).and_then(|(plans, national)| {
+            plans.iter().find(|plan| plan.rate(national).is_some()).map(|plan| plan.region)
+        });
+        found.unwrap_or(NO_COUNTRY)
+    }
+
+    /// The number without its last four digits. Operators get numbers in such blocks.
+    pub fn block(&self) -> &str {
+        &self.0[..self.0.len().saturating_sub(BLOCK_DIGITS)]
+    }
+
+    /// Whether it is set aside for fiction, so that nobody outside this deployment can have it.
+    pub fn is_fictitious(&self) -> bool {
+        let line = self.0.strip_prefix("+1").and_then(|national| national.get(3..));
+        line.is_some_and(|line| line.len() == 7 && line.starts_with("55501"))
+    }
+
+    /// A fictitious number of the United States. Numbers of different indexes below [`Number::fictitious_count`] differ.
+    pub fn fictitious(index: u64) -> Number {
+        let (areas, line) = (&PLANS.areas, index % OF_AREA);
+        let area = usize::try_from(index / OF_AREA).ok().and_then(|place| place.checked_rem(areas.len()));
+        let area = area.and_then(|place| areas.get(place)).copied().unwrap_or("202");
+        Number(format!("+1{area}55501{line:02}"))
+    }
+
+    pub fn fictitious_count() -> u64 {
+        OF_AREA * u64::try_from(PLANS.areas.len()).unwrap_or_default()
+    }
+}
+
+/// Whether a text dials an emergency service in some country. Only its digits count.
+pub fn is_emergency(text: &str) -> bool {
+    let digits: String = text.chars().filter(char::is_ascii_digit).take(MAX_DIGITS + 1).collect();
+    let has = |list: &str, number: &str| !number.is_empty() && list.split(' ').any(|known| known == number);
+    has(PLANS.emergency, &digits)
+        || PLANS.of(&digits).is_some_and(|(plans, national)| plans.iter().any(|plan| has(plan.emergency, national)))
+}
+
+/// Of a number that fits a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rate {
+    Ordinary,
+    Special,
+}
+
+/// All numbering plans.
+struct Plans {
+    /// Area codes with fictitious numbers.
+    areas: Vec<&'static str>,
+    /// Emergency numbers of all countries, with spaces between.
+    emergency: &'static str,
+    /// By calling code; no code is the beginning of another.
+    by_code: HashMap<&'static str, Vec<Plan>>,
+}
+
+/// The numbering plan of one region.
+struct Plan {
+    region: &'static str,
+    ordinary: Pattern,
+    special: Pattern,
+    emergency: &'static str,
+}
+
+static PLANS: LazyLock<Plans> = LazyLock::new(|| Plans::read(DATA));
+
+impl Plans {
+    fn read(data: &'static str) -> Plans {
+        let mut plans = Plans { areas: Vec::new(), emergency: "", by_code: HashMap::new() };
+        for line in data.lines() {
+            match line.split('\t').collect::<Vec<_>>()[..] {
+                ["areas", areas] => plans.areas = areas.split(' ').collect(),
+                ["emergency", numbers] => plans.emergency = numbers,
+                [code, region, ordinary, special, emergency] => {
+                    let (ordinary, special) = (Pattern::new(ordinary), Pattern::new(special));
+                    let plan = Plan { region, ordinary, special, emergency };
+                    plans.by_code.entry(code).or_default().push(plan);
+                }
+                _ => {}
+            }
+        }
+        plans
+    }
+
+    /// The plans of a number's calling code, and the number without it.
+    fn of<'a>(&self, digits: &'a str) -> Option<(&[Plan], &'a str)> {
+        (1..=MAX_CODE).find_map(|length| {
+            let (code, national) = digits.split_at_checked(length)?;
+            Some((self.by_code.get(code)?.as_slice(), national))
+        })
+    }
+}
+
+impl Plan {
+    /// `None`: the number is not of this region.
+    fn rate(&self, national: &str) -> Option<Rate> {
+        if self.special.matches(national) {
+            return Some(Rate::Special);
+        }
+        self.ordinary.matches(national).then_some(Rate::Ordinary)
+    }
+}
+
+/// A pattern, compiled when it is first needed. An empty one matches nothing.
+struct Pattern {
+    text: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    fn new(text: &'static str) -> Pattern {
+        Pattern { text, compiled: OnceLock::new() }
+    }
+
+    fn matches(&self, national: &str) -> bool {
+        self.compiled().is_some_and(|regex| regex.is_match(national))
+    }
+
+    /// `None` if it is empty; a test compiles all others.
+    fn compiled(&self) -> Option<&Regex> {
+        let compile = || {
+            let text = Some(self.text).filter(|text| !text.is_empty())?;
+            Regex::new(&format!("^(?:{text})$")).ok()
+        };
+        self.compiled.get_or_init(compile).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(text: &str) -> Result<(String, &'static str), Refusal> {
+        Number::parse(text).map(|number| (number.as_str().to_owned(), number.region()))
+    }
+
+    #[test]
+    fn the_data_is_whole() {
+        let plans: Vec<&Plan> = PLANS.by_code.values().flatten().collect();
+        assert_eq!(plans.len(), DATA.lines().count() - 2);
+        for plan in &plans {
+            for pattern in [&plan.ordinary, &plan.special] {
+                assert_eq!(pattern.compiled().is_some(), !pattern.text.is_empty(), "{}: {}", plan.region, pattern.text);
+            }
+        }
+        // Every country of ISO 3166 with a numbering plan, and its emergency numbers.
+        assert!(plans.len() > 240 && PLANS.emergency.split(' ').count() > 200);
+        let regions: HashSet<&str> = plans.iter().map(|plan| plan.region).collect();
+        let without: Vec<&str> =
+            plans.iter().filter(|plan| plan.emergency.is_empty()).map(|plan| plan.region).collect();
+        assert!(regions.contains("US") && regions.contains("ZW"));
+        // The source has none for these.
+        assert!(
+            without.iter().all(|region| [NO_COUNTRY, "GN", "GQ", "IO", "TA", "TK"].contains(region)),
+            "{without:?}"
+        );
+        let codes: Vec<&str> = PLANS.by_code.keys().copied().collect();
+        for code in &codes {
+            let longer = codes.iter().find(|other| other.starts_with(code) && *other != code);
+            assert!((1..=MAX_CODE).contains(&code.len()) && longer.is_none(), "{code} {longer:?}");
+        }
+    }
+
+    #[test]
+    fn emergency_numbers_of_all_countries_are_found_in_any_spelling() {
+        // United States, European Union, United Kingdom, Australia, Japan, China, Brazil, India, Russia, Germany, France,
+        // Switzerland, New Zealand, South Africa, Mexico, Nigeria, Kenya, Israel, Iran, Turkey, Ukraine.
+        for number in [
+            "911", "112", "999", "000", "119", "120", "190", "100", "102", "110", "15", "17", "18", "144", "111",
+            "10111", "066", "199", "101", "125", "155", "103",
+        ] {
+            for spelled in [number.to_owned(), format!("+{number}"), format!(" {number} "), format!("tel:{number}")] {
+                assert_eq!(Number::parse(&spelled), Err(Refusal::Emergency), "{spelled}");
+            }
+        }
+        for spelled in ["9-1-1", "+1911", "+1 (911)", "+44999", "+44 112", "+61000", "+49110", "+33 15"] {
+            assert!(is_emergency(spelled), "{spelled}");
+        }
+        // Behind a country code, only the emergency numbers of that country count.
+        for other in ["+4915", "+8190", "+35290000"] {
+            assert!(!is_emergency(other), "{other}");
+        }
+        for other in
+            ["", "+", "nine one one", "9111", "+19115550100", "+12025550911", "+4915112345678", "+910000000000"]
+        {
+            assert!(!is_emergency(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_with_their_country_or_refused() {
+        use Refusal::{Invalid, Premium, ShortCode};
+        let number = |text: &str, region| Ok((text.to_owned(), region));
+        for (text, expected) in [
+            ("+14155550123", number("+14155550123", "US")),
+            ("14155550123", number("+14155550123", "US")),
+            ("+16135550123", number("+16135550123", "CA")),
+            ("+18765551234", number("+18765551234", "JM")),
+            ("+18005550123", number("+18005550123", "US")),
+            ("+447400123456", number("+447400123456", "GB")),
+            ("+447781123456", number("+447781123456", "GG")),
+            ("+4915112345678", number("+4915112345678", "DE")),
+            // Italian numbers keep the zero of their area.
+            ("+390612345678", number("+390612345678", "IT")),
+            ("+79161234567", number("+79161234567", "RU")),
+            ("+77012345678", number("+77012345678", "KZ")),
+            ("+2908123", number("+2908123", "TA")),
+            ("+2478123", Err(ShortCode)),
+            ("+5491123456789", number("+5491123456789", "AR")),
+            ("+881612345678", number("+881612345678", "001")),
+            // Short codes: as they are dialled, and behind a country code.
+            ("24273", Err(ShortCode)),
+            ("+24273", Err(ShortCode)),
+            ("123456", Err(ShortCode)),
+            ("+124273", Err(ShortCode)),
+            ("+4460777", Err(ShortCode)),
+            ("+49", Err(ShortCode)),
+            // Premium numbers, shared cost, personal numbers.
+            ("+19002345678", Err(Premium)),
+            ("+449011234567", Err(Premium)),
+            ("+448431234567", Err(Premium)),
+            ("+447012345678", Err(Premium)),
+            ("+15002345678", Err(Premium)),
+            ("+33891123456", Err(Premium)),
+            ("+979123456789", Err(Premium)),
+            // No numbers.
+            ("", Err(Invalid)),
+            ("+", Err(Invalid)),
+            ("0049 151 12345678", Err(Invalid)),
+            ("+1 415 555 0123", Err(Invalid)),
+            ("++14155550123", Err(Invalid)),
+            ("+1415555012", Err(Invalid)),
+            ("+141555501234", Err(Invalid)),
+            ("+11155550123", Err(Invalid)),
+            ("4155550123", Err(Invalid)),
+            ("+2101234567", Err(Invalid)),
+            ("+9999999999", Err(Invalid)),
+            ("+1234567890123456", Err(Invalid)),
+            ("+１４１５５５５０１２３", Err(Invalid)),
+            ("+14155550123\n", Err(Invalid)),
+            ("+1415555\u{202e}0123", Err(Invalid)),
+        ] {
+            assert_eq!(read(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn fictitious_numbers_are_valid_and_differ() {
+        let count = Number::fictitious_count();
+        assert!(count > 30_000, "{count}");
+        let numbers: HashSet<Number> = (0..count).map(Number::fictitious).collect();
+        assert_eq!(u64::try_from(numbers.len()).unwrap(), count);
+        for index in [0, 1, 99, 100, count - 1, count, u64::MAX] {
+            let number = Number::fictitious(index);
+            assert_eq!(Number::parse(number.as_str()), Ok(number.clone()));
+            assert_eq!((number.region(), number.is_fictitious()), ("US", true), "{number:?}");
+        }
+        assert_eq!(Number::fictitious(count), Number::fictitious(0));
+        for (text, expected) in [
+            ("+12025550100", true),
+            ("+12025550199", true),
+            ("+16135550142", true),
+            ("+12025550200", false),
+            ("+12025550099", false),
+            ("+12025560100", false),
+            ("+4915112345678", false),
+        ] {
+            assert_eq!(Number::parse(text).unwrap().is_fictitious(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_block_is_the_number_without_four_digits() {
+        let of = |text: &str| Number::parse(text).unwrap().block().to_owned();
+        assert_eq!((of("+12025550100").as_str(), of("+4915112345678").as_str()), ("+1202555", "+491511234"));
+    }
+
+    #[test]
+    fn a_stored_number_is_its_text() {
+        let number = Number::fictitious(0);
+        assert_eq!(serde_json::json!(number), serde_json::json!(number.as_str()));
+        assert_eq!(serde_json::from_str::<Number>(&format!("\"{}\"", number.as_str())).unwrap(), number);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}|\\+?[0-9]{0,17}") {
+            if let Ok(number) = Number::parse(&text) {
+                prop_assert!((8..=16).contains(&number.as_str().len()));
+                prop_assert_eq!(Number::parse(number.as_str()), Ok(number.clone()));
+                prop_assert!(number.region().len() >= 2);
+            }
+        }
+    }
+}
