@@ -7,6 +7,7 @@ mod email;
 mod followers;
 mod knowledge;
 mod sdks;
+mod sms;
 mod webhooks;
 
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use base::ids::AgentId;
+use base::ids::{AgentId, RequestId};
 use platform::store::lists::List;
 use platform::store::{Key, Write};
 use serde_json::json;
@@ -12,6 +12,7 @@ use tools_email::address::Address;
 use tools_email::mailbox::Verdicts;
 use tools_email::receive::{self, Delivered, Envelope};
 use tools_email::{domain, send};
+use tools_sms::{phone, send as sms};
 
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
@@ -23,6 +24,8 @@ use local::stack::Background;
 const MOST_FOR_QUOTE: Units = Units { requests: 5.0, reads: 3.0, writes: 2.0, messages: 0.0 };
 const MOST_FOR_MAIL: Units = Units { requests: 38.0, reads: 21.0, writes: 42.0, messages: 1.0 };
 const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.4, messages: 0.05 };
+const MOST_FOR_TEXT: Units = Units { requests: 50.0, reads: 32.0, writes: 50.0, messages: 1.0 };
+const MOST_FOR_TEXTED: Units = Units { requests: 16.2, reads: 11.3, writes: 13.4, messages: 0.05 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 
 /// Requests to the database with their units, and messages sent to queues.
@@ -165,6 +168,33 @@ impl Counted {
         let job = mailer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
         assert_eq!(job["result"]["recipients"]["delivered"], recipients, "{job}");
         (of_quote, of_mail)
+    }
+
+    /// A number of an agent that has bought nothing else.
+    async fn number_of(&self, agent: AgentId) -> String {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        match phone::register(&self.stack.worker.toolbox, agent, RequestId::random(), deadline).await {
+            Ok(phone::Registered::New(phone) | phone::Registered::Known(phone)) => phone.number.as_str().to_owned(),
+            _ => panic!("no number"),
+        }
+    }
+
+    /// The cost of a text to this many agents here, from the paid call to the job's end.
+    async fn text(&self, sender: &Mailer, recipients: usize) -> Cost {
+        let mut to = Vec::new();
+        for _ in 0..recipients {
+            to.push(self.number_of(AgentId::from_bytes(base::digest::random())).await);
+        }
+        let body = json!({"to_number": to, "message": "How are you?"});
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let headers = [("authorization", sender.token.as_str())];
+        let accepted = sender.payer.client.post(sms::SPEC.path(), &headers, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let cost = self.until_quiet().await;
+        let job = sender.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["result"]["sent"], recipients, "{job}");
+        cost
     }
 
     /// The cost of a mail from outside.
@@ -406,6 +436,26 @@ fn a_mail_costs_the_same_for_each_recipient() {
     });
 }
 
+/// Each recipient in this deployment: whose the number is (when it is quoted, when the job begins, before the text and where it
+/// arrives), the owner's freezes, whether it has opted out, the last text to it, the submission's begin and end, that agent's
+/// last text to the sender and its count of the day, the text (looked for, and stored in a transaction of two), its webhooks,
+/// its notification.
+#[test]
+fn a_text_costs_the_same_for_each_recipient() {
+    run(async {
+        let counted = counted().await;
+        let sender = counted.mailer().await;
+        counted.number_of(sender.payer.agent()).await;
+        counted.text(&sender, 1).await;
+        let one = counted.text(&sender, 1).await;
+        let hundred = counted.text(&sender, 100).await;
+        assert_within(&[
+            ("a text to one", one.units(), MOST_FOR_TEXT),
+            ("each further recipient", hundred.of_each(100, &one), MOST_FOR_TEXTED),
+        ]);
+    });
+}
+
 #[test]
 fn a_received_mail_makes_three_reads_and_three_writes() {
     run(async {
@@ -492,6 +542,10 @@ fn print_what_calls_cost() {
         print_row("quote of a mail, by token", &quote);
         print_row("mail to one agent, from credits", &one);
         print_row("mail to 50 agents, from credits", &counted.mail(&mailer, 50).await.1);
+        counted.number_of(mailer.payer.agent()).await;
+        counted.text(&mailer, 1).await;
+        print_row("text to one agent, from credits", &counted.text(&mailer, 1).await);
+        print_row("text to 100 agents, from credits", &counted.text(&mailer, 100).await);
         counted.received(&mailer.address, "first").await;
         print_row("mail from outside, received", &counted.received(&mailer.address, "second").await);
     });

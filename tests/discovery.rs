@@ -505,6 +505,9 @@ fn the_doctor_names_problems_and_their_fixes() {
             ("EMAIL_PROVIDERS", "", Level::Warn, "e-mail", "set EMAIL_PROVIDERS to ses or smtp"),
             ("EMAIL_PROVIDERS", "ses", Level::Warn, "e-mail", "EMAIL_TOPICS to that topic"),
             ("EMAIL_PROVIDERS", "smtp", Level::Fail, "e-mail", "set SMTP_URL and MAIL_FROM"),
+            ("SMS_PROVIDERS", "", Level::Warn, "texts", "set SMS_PROVIDERS to aws_sms or twilio"),
+            ("SMS_PROVIDERS", "aws_sms", Level::Warn, "texts", "SMS_TOPICS to that topic"),
+            ("SMS_PROVIDERS", "twilio", Level::Fail, "texts", "set twilio in PROVIDER_KEYS"),
             ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
             ("PROVIDER_KEYS", "{}", Level::Warn, "tools", "set PROVIDER_KEYS='{\"courtlistener\""),
             (

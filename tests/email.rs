@@ -152,7 +152,7 @@ fn reached(job: &Value) -> usize {
 }
 
 /// Waits over midnight, so that a journey about a day's limit has one day.
-async fn one_day() {
+pub async fn one_day() {
     let left = 86_400 - Clock::system().now().secs() % 86_400;
     if left < 60 {
         tokio::time::sleep(Duration::from_secs(left.unsigned_abs() + 1)).await;
@@ -621,7 +621,7 @@ fn a_mail_to_many_is_counted_every_half_minute_and_at_its_end() {
         assert_eq!((&tracking["status"], &tracking["recipients"]["delivered"]), (&json!("delivered"), &json!(30)));
         let (db, now) = (&stack.app.db, stack.app.clock.now());
         let id = job["request_id"].as_str().expect("an id").parse().expect("an id");
-        recipient::note(db, id, 7, &Happened::Complained, now).await.expect("a database").expect("a change");
+        recipient::note::<Address>(db, id, 7, &Happened::Complained, now).await.expect("a database").expect("a change");
         for (later, complained) in [(0, 0), (60, 1), (80, 1)] {
             let now = now.plus(Duration::from_secs(later));
             let tracking = recipient::tracking(db, ada.payer.agent(), id, true, now).await.expect("a database");

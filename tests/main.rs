@@ -67,6 +67,7 @@
 //! | `template` | `template.yaml` matches the code |
 //! | `events` | the sample events through the Lambda adapter |
 //! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
+//! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
 
 mod abuse;
@@ -119,6 +120,7 @@ mod research;
 mod search;
 mod settlement;
 mod simulation;
+mod sms;
 mod sockets;
 mod souls_costs;
 mod souls_executors;

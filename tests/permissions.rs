@@ -225,6 +225,28 @@ fn the_worker_may_send_by_ses() {
     assert!(Roles::of(&without).unwrap().judge("worker", &mail).is_err(), "without a provider it sends none");
 }
 
+/// The worker sends texts by AWS End User Messaging; whoever sells numbers looks which there are. (Service Authorization
+/// Reference, "AWS End User Messaging SMS and Voice V2": the number and the configuration set are resources of their own.)
+#[test]
+fn functions_that_sell_numbers_may_list_them_and_the_worker_may_text() {
+    let roles = Roles::of(&template()).unwrap();
+    let action =
+        |name: &str, resource: &str| Action::new(name, format!("arn:aws:sms-voice:{REGION}:{ACCOUNT}:{resource}"));
+    let number = "phone-number/phone-0123456789abcdef0123456789abcdef";
+    for resource in [number, "configuration-set/agents"] {
+        demand(&roles, "worker", action("sms-voice:SendTextMessage", resource), "it sends texts of agents");
+    }
+    for function in ["mcp", "messaging", "worker"] {
+        demand(&roles, function, action("sms-voice:DescribePhoneNumbers", number), "it sells numbers");
+    }
+    for function in ["mcp", "messaging"] {
+        assert!(roles.judge(function, &action("sms-voice:SendTextMessage", number)).is_err(), "{function}");
+    }
+    let without = equipped(Template::of_project().unwrap()).with("SmsProviders", "twilio");
+    let text = action("sms-voice:SendTextMessage", number);
+    assert!(Roles::of(&without).unwrap().judge("worker", &text).is_err(), "Twilio sends them");
+}
+
 /// Who quotes mail sets up agents' domains at Amazon SES, and deletes only what this stack made. (Service Authorization
 /// Reference, "Amazon Simple Email Service v2": an identity that is created with tags also needs `ses:TagResource`.)
 #[test]

@@ -212,8 +212,9 @@ fn index_health_and_statistics_describe_the_service() {
 #[test]
 fn every_direct_tool_has_a_runner_in_its_selling_function() {
     for tool in CATALOG.iter().filter(|tool| tool.answer == Answer::Direct) {
-        let runners = match tool.group {
+        let runners: &[&tools::Runner] = match tool.group {
             knowledge::GROUP => &knowledge::RUNNERS,
+            messaging::GROUP => messaging::RUNNERS,
             other => panic!("{}: say here which runners the function {other} has", tool.name),
         };
         assert!(runners.iter().any(|runner| runner.spec.name == tool.name), "{}", tool.name);

@@ -108,8 +108,9 @@ journeys.prices = async (me) => {
     }
     for (const tool of tools.filter(({ needs }) => needs.length === 0)) {
       // What souls sell has a soul in its path, and the example's is nobody.
-      // A mail is quoted first.
-      const status = tool.name.startsWith('soul') ? 404 : tool.pricing === 'quote' ? 400 : 402;
+      // A mail is quoted first, and the text of the example goes to a number that only a provider reaches.
+      const asking = tool.name === 'sms' ? 503 : 400;
+      const status = tool.name.startsWith('soul') ? 404 : tool.pricing === 'quote' ? asking : 402;
       expect(await me.ask(tool.method, tool.path, tool.example), status);
       asked += 1;
     }
@@ -138,6 +139,24 @@ async function mails(me) {
   expect(await me.ask('POST', '/v1/providers/ses', {}), 401);
 }
 
+// A text to the own number, for which it is bought, and one to a number that nobody here has.
+async function texts(me) {
+  const sms = { message: 'At noon.', to_number: '+12125550100' };
+  expect(await me.ask('POST', '/v1/tools/sms/send', { ...sms, to_number: '911' }), 400);
+  const bought = expect(await me.pay('/v1/tools/voice/numbers', {}), 201).json.data;
+  check(bought.is_new && bought.charged === '5.000000', JSON.stringify(bought));
+  const { data: { numbers: [own] } } = expect(await me.own('GET', '/v1/tools/voice/numbers'), 200).json;
+  check(own.phone_number === bought.phone_number, JSON.stringify(own));
+  const sent = expect(await me.pay('/v1/tools/sms/send', { ...sms, to_number: own.phone_number }, { 'x-agent-id': me.address }), 202);
+  const job = await finished(me, sent.json.request_id);
+  check(job.status === 'completed' && job.result.status === 'all_delivered', JSON.stringify(job));
+  const { messages } = expect(await me.own('GET', '/v1/tools/sms/inbox'), 200).json;
+  check(messages.some(({ body }) => body === 'At noon.'), JSON.stringify(messages));
+  expect(await me.own('GET', `/v1/tools/sms/inbox/${messages[0].id}`), 200);
+  expect(await me.ask('POST', '/v1/providers/sms', {}), 401);
+  for (const path of ['status', 'inbound']) expect(await me.ask('POST', `/v1/providers/twilio/${path}`, {}), 404);
+}
+
 journeys.queued = async (me) => {
   // The deployed guard reaches no private address, and this machine has no other: the read fails, and is paid back.
   const read = expect(await me.pay('/v1/tools/web-read', { url: never }), 202);
@@ -159,6 +178,7 @@ journeys.queued = async (me) => {
   const research = expect(await me.pay('/v1/tools/research', { topic }), 202);
   await finished(me, research.json.request_id);
   await mails(me);
+  await texts(me);
 };
 
 journeys.websocket = async (me) => {

@@ -182,6 +182,7 @@ impl SharedResources {
             ("knowledge", knowledge.engine.toolbox.clone()),
             ("checkout", checkout.gate.engine.toolbox.clone()),
             ("mcp", mcp_toolbox),
+            ("messaging", messaging.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
@@ -284,7 +285,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 1] = ["PRICES"];
+const IN_SETTINGS_FILE: [&str; 4] = ["PRICES", "SMS_COUNTRIES", "SMS_TOPICS", "SMS_CONFIGURATION_SET"];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.
 pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [

@@ -135,7 +135,7 @@ async fn die_at(step: i64, last_one_arrives: bool, recipients: usize) -> bool {
         *by_address.entry(mail.to.folded()).or_default() += 1;
     }
     assert!(by_address.values().all(|count| *count == 1), "{label}: twice: {by_address:?}");
-    let rows = recipient::all(db, request_id).await.expect("rows");
+    let rows: Vec<Recipient> = recipient::all(db, request_id).await.expect("rows");
     assert_eq!(rows.len(), recipients, "{label}");
     let mut accepted = 0;
     for row in &rows {
@@ -175,7 +175,7 @@ async fn left_behind(toolbox: &Toolbox, task: &Task, states: [State; 2]) {
         request_id: task.request_id,
         index,
         agent: task.agent,
-        domain: DOMAIN.to_owned(),
+        sender: DOMAIN.to_owned(),
         to: Address::parse(to.as_str().expect("a text")).expect("an address"),
         state,
         message_id: format!("{mail}.{index}@{DOMAIN}"),

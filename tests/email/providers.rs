@@ -12,17 +12,15 @@ use std::sync::{Arc, Mutex};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
-use base::digest::sha256;
 use base::encoding::base64_any;
 use futures_util::stream;
-use platform::providers::sns::testing::{CERTIFICATE, CERTIFICATE_PATH, signed};
-use ring::hmac;
 use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::support::Client;
 use crate::support::receiver::Received;
 use crate::support::relay::relay;
+use crate::support::sns::{self, CERTIFICATE, CERTIFICATE_PATH, signed};
 
 const EVENTS: &str = "/v1/providers/ses";
 const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:mail";
@@ -169,7 +167,7 @@ impl Ses {
         post_office(|options| {
             let options = options.with("EMAIL_PROVIDERS", "ses").with("PROVIDER_URLS", urls);
             let options = options.with("EMAIL_TOPICS", TOPIC).with("EMAIL_CONFIGURATION_SET", "a_set");
-            change(options.with("AWS_REGION", "eu-west-1").with("PUBLIC_BASE_URL", "https://mail.example"))
+            change(options.with("AWS_REGION", sns::REGION).with("PUBLIC_BASE_URL", "https://mail.example"))
         })
         .await
     }
@@ -214,27 +212,9 @@ async fn answer(State(ses): State<Ses>, method: Method, uri: Uri, headers: Heade
     }
 }
 
-/// Recomputes the Signature Version 4 of a function's request.
+/// Recomputes the signature of a function's request to SES.
 pub fn assert_signed(asked: &Asked, function: &str) {
-    let header = |name: &str| asked.headers[name].to_str().unwrap().to_owned();
-    let authorization = header("authorization");
-    let part = |name: &str| {
-        let rest = authorization.split_once(name).unwrap_or_else(|| panic!("{name} in {authorization}")).1;
-        rest.split([',', ' ']).next().unwrap().to_owned()
-    };
-    let time = header("x-amz-date");
-    let scope = format!("{}/eu-west-1/ses/aws4_request", &time[..8]);
-    assert_eq!(part("Credential="), format!("local-{function}/{scope}"));
-    let names = part("SignedHeaders=");
-    let headers: String = names.split(';').map(|name| format!("{name}:{}\n", header(name).trim())).collect();
-    let body = const_hex::encode(sha256(&asked.raw));
-    let canonical = format!("{}\n{}\n\n{headers}\n{names}\n{body}", asked.method, asked.path);
-    let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", const_hex::encode(sha256(canonical.as_bytes())));
-    let mac =
-        |key: &[u8], text: &str| hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().to_vec();
-    let key =
-        ["eu-west-1", "ses", "aws4_request"].iter().fold(mac(b"AWS4local", &time[..8]), |key, part| mac(&key, part));
-    assert_eq!(part("Signature="), const_hex::encode(mac(&key, &to_sign)));
+    sns::assert_signed("ses", function, &asked.method, &asked.path, &asked.headers, &asked.raw);
 }
 
 #[test]
@@ -325,24 +305,16 @@ fn event(kind: &str, asked: &Asked, about: Value) -> Value {
     })
 }
 
-/// A message of SNS with this text, not signed yet.
 fn notification(id: &str, text: &str) -> Value {
-    json!({
-        "Type": "Notification", "MessageId": format!("22b80b92-fdea-4c2c-8f9d-{id}"), "TopicArn": TOPIC,
-        "Subject": "Amazon SES Email Event Notification", "Message": text, "Timestamp": Clock::system().now().to_string(),
-    })
+    sns::notification(TOPIC, id, text)
 }
 
-/// Posts as SNS does.
 async fn post(stack: &Stack, message: &Value) -> Answer {
-    let headers = [("content-type", "text/plain; charset=UTF-8"), ("x-amz-sns-message-type", "Notification")];
-    let client = Client::new(&stack.base_url);
-    client.send("POST", EVENTS, &headers, message.to_string()).await.expect("an answer")
+    sns::post(stack, EVENTS, message).await
 }
 
 async fn publish(stack: &Stack, id: &str, event: Value) {
-    let answer = post(stack, &signed(notification(id, &event.to_string()))).await;
-    assert_eq!((answer.status, answer.json()), (200, json!({"received": true})), "{id}");
+    sns::publish(stack, EVENTS, TOPIC, id, &event).await;
 }
 
 #[test]

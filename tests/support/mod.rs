@@ -18,6 +18,7 @@ pub mod receiver;
 pub mod relay;
 pub mod s3;
 pub mod seller;
+pub mod sns;
 pub mod zone;
 
 use std::collections::HashMap;

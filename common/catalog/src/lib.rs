@@ -13,6 +13,7 @@ use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_people::vendors;
 use tools_people::{enrichment, verification};
+use tools_sms::{buy as phone_number, send as sms};
 use tools_web::{research, web_read, web_search};
 use web::search;
 
@@ -30,13 +31,16 @@ macro_rules! sell {
 }
 
 sell! {
-    tools: vehicle_identification, web_search, web_read, email;
+    tools: vehicle_identification, web_search, web_read, email, sms, phone_number;
     families: research, enrichment, verification, lookups, local,
 }
 
 /// Every tool.
-pub static CATALOG: LazyLock<Catalog> =
-    LazyLock::new(|| Catalog { tools: specs(), quoters: vec![&tools_email::quote::QUOTER], providers });
+pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
+    tools: specs(),
+    quoters: vec![&tools_email::quote::QUOTER, &tools_sms::quote::QUOTER],
+    providers,
+});
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {
@@ -46,6 +50,7 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Identity => vec!["stripe"],
         Capability::Places => vec!["google_places", "overpass"],
         Capability::Email => tools_email::providers::NAMES.to_vec(),
+        Capability::Sms => tools_sms::providers::NAMES.to_vec(),
     }
 }
 

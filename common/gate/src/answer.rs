@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use platform::config::ChainConfig;
 use platform::http::error::merge;
 use platform::http::private_json;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tools::spec::{Answer, ToolSpec};
 
 use super::order::Listing;
@@ -48,7 +48,7 @@ pub fn completed(job: &Job, result: Value) -> Value {
 pub fn completed_bare(job: &Job, mut result: Value) -> Value {
     merge(
         &mut result,
-        Value::Object(serde_json::Map::from_iter([
+        Value::Object(Map::from_iter([
             ("request_id".to_owned(), json!(job.request_id)),
             ("receipt_id".to_owned(), json!(job.receipt_id)),
             ("cost".to_owned(), json!(job.price.to_string())),
@@ -137,10 +137,18 @@ pub fn is_worth_waiting(job: &Job, answer: Answer) -> bool {
     }
 }
 
-/// 202 for a job that goes on after this answer. `name` is the call's idempotency key.
-pub fn pending(job: &Job, tool: &ToolSpec, listing: Option<&Listing>, origin: &str, name: Option<&str>) -> Response {
+/// 202 for a job that goes on after this answer. `input`: the job's, as this call has it too. `name` is the call's
+/// idempotency key.
+pub fn pending(
+    job: &Job,
+    tool: &ToolSpec,
+    input: &Map<String, Value>,
+    listing: Option<&Listing>,
+    origin: &str,
+    name: Option<&str>,
+) -> Response {
     let mut body = accepted(job);
-    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created));
+    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created, input));
     if let Some(name) = name {
         body["idempotency_key"] = json!(name);
     }

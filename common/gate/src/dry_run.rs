@@ -80,7 +80,8 @@ impl Gate {
             Some(caller) => {
                 let account = account::load(&self.app.db, caller.agent).await?;
                 let usable = if order.spender().is_some() { account.spendable() } else { Usdc::ZERO };
-                let credits = if caller.token().is_some() { order.price } else { usable.min(order.price) };
+                let at_once = caller.token().is_some() || payment.is_none() && order.pays_at_once().is_some();
+                let credits = if at_once { order.price } else { usable.min(order.price) };
                 let proposed = Proposed::by(caller, order.price, credits);
                 let today = day::load(&self.app.db, caller.agent, &day::name(self.app.clock.now())).await?;
                 body["credits_balance_usdc"] = json!(account.spendable().to_string());
@@ -97,7 +98,7 @@ impl Gate {
                 body["policy"] = policy;
                 match refusal {
                     Some(refusal) => Some(refusal),
-                    None => self.first_refusal(order, &account, proposed).await?,
+                    None => self.first_refusal(order, &account, proposed, at_once).await?,
                 }
             }
             None => {
@@ -151,8 +152,8 @@ impl Gate {
         let Some(caller) = order.spender() else { return Ok(None) };
         let token = match payment {
             Some(_) => quote_token(order, payment),
-            // A wallet's call without payment only asks for a price.
-            None => order.named_quote().filter(|_| caller.token().is_some()),
+            // Of most tools, a wallet's call without payment only asks for a price.
+            None => order.named_quote().filter(|_| order.pays_at_once().is_some()),
         };
         let Some(token) = token else { return Ok(None) };
         let quote = Quote::redeem_at_any_time(token, &self.quote_key, order.purchase(), caller.agent)?;
@@ -201,6 +202,7 @@ impl Gate {
         order: &Order<'_>,
         account: &Account,
         proposed: Proposed,
+        at_once: bool,
     ) -> Result<Option<ApiError>, ApiError> {
         if let Some(reason) = limits::stopped(&self.app).await? {
             return Ok(Some(ApiError::ServicePaused(reason)));
@@ -213,7 +215,7 @@ impl Gate {
             Err(error @ ApiError::Unavailable(_)) => return Err(error),
             Err(refusal) => return Ok(Some(refusal)),
         }
-        let short = proposed.token.is_some() && account.spendable() < order.price;
+        let short = at_once && account.spendable() < order.price;
         Ok(short.then(|| self.insufficient(order, order.price, account)))
     }
 }

@@ -176,7 +176,7 @@ impl Gate {
                 }
                 Ok(answer)
             }
-            None => match order.caller.as_ref().filter(|caller| caller.token().is_some()) {
+            None => match order.pays_at_once() {
                 // The caller has not seen this price yet.
                 Some(_) if order.asked.as_ref().is_some_and(|asked| asked.is_new) => self.quote(&order).await,
                 Some(caller) => self.spend(&order, caller).await,
@@ -769,10 +769,10 @@ impl Gate {
     /// 202 for a job that goes on after this answer.
     fn pending(&self, order: &Order<'_>, payment: Option<&Payment>, job: &Job) -> Response {
         let name = call_name(order, payment, job.agent).map(|name| name.name);
-        answer::pending(job, order.tool, order.listing, order.origin(), name)
+        answer::pending(job, order.tool, &order.input, order.listing, order.origin(), name)
     }
 
-    /// A token's call that its credits do not cover.
+    /// A call that is paid from credits alone, and that they do not cover.
     fn insufficient(&self, order: &Order<'_>, price: Usdc, account: &Account) -> ApiError {
         ApiError::InsufficientCredits(Box::new(Shortfall {
             required: price,

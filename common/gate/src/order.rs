@@ -142,6 +142,9 @@ impl<'a> Order<'a> {
             return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
         }
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
+        if let Some(refusal) = (call.tool.refuse)(&input) {
+            return Err(refusal);
+        }
         let wrong = (call.tool.check)(&input, policy);
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));
@@ -238,6 +241,14 @@ impl<'a> Order<'a> {
             Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
         };
         (may_spend && !self.tool.sells_credits).then_some(caller)
+    }
+
+    /// The caller whose credits pay this call at once, without a payment: an access token's, and of some tools every wallet
+    /// that may spend.
+    pub fn pays_at_once(&self) -> Option<&Caller> {
+        let pays =
+            |caller: &&Caller| caller.token().is_some() || self.tool.pays_from_credits && self.spender().is_some();
+        self.caller.as_ref().filter(pays)
     }
 
     /// The quote that the call names: in the header, or, where callers ask for a quote first, in the member `quote_id` of

@@ -56,6 +56,8 @@ pub enum NotificationKind {
     EmailReceived,
     /// A mail that the agent sent was refused for good after it had been accepted for delivery.
     EmailBounced,
+    /// A text has arrived at one of the agent's numbers.
+    SmsReceived,
     /// Events could not be delivered to one of the agent's webhook endpoints (see `webhooks`).
     WebhookFailed,
 }
@@ -349,6 +351,7 @@ mod tests {
             (LinkedinReconnectRequired, "linkedin_reconnect_required"),
             (EmailReceived, "email_received"),
             (EmailBounced, "email_bounced"),
+            (SmsReceived, "sms_received"),
             (WebhookFailed, "webhook_failed"),
         ] {
             assert_eq!(json!(kind), json!(name));

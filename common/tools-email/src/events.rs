@@ -73,9 +73,9 @@ pub(crate) async fn apply(
         Happened::Opened => (Count::Opened, 0, 0),
         Happened::Clicked => (Count::Clicked, 0, 0),
     };
-    stats::count(db, row.agent, &row.domain, count, 1, now).await?;
+    stats::count(db, row.agent, &row.sender, count, 1, now).await?;
     if good + bad > 0 {
-        domain::note_result(db, row.agent, &row.domain, good, bad).await?;
+        domain::note_result(db, row.agent, &row.sender, good, bad).await?;
     }
     if let Happened::Bounced { permanent: true, .. } = what {
         notices::tell_bounced(db, &row, now).await?;

@@ -8,8 +8,8 @@
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use base::digest::sha256_parts;
 use base::ids::{AgentId, RequestId, uuid_of};
+use messages::ids;
 use platform::store::db::Query;
 use platform::store::{Blobs, Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,6 @@ const MAX_ATTACHMENTS: usize = 25;
 const MAX_SUBJECT: usize = 1000;
 const MAX_NAME: usize = 255;
 const MAX_MESSAGE_ID: usize = 500;
-/// The largest time in a UUID version 7, in milliseconds.
-const MAX_MILLIS: u64 = (1 << 48) - 1;
 
 /// An inbound mail: `AGENT#<agent>` / `IN#<id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,15 +169,7 @@ fn bounded_references(mut references: Vec<String>) -> Vec<String> {
 pub fn mail_id(at: Timestamp, parts: &[&[u8]]) -> Uuid {
     let mut all = vec![b"mail".as_slice()];
     all.extend_from_slice(parts);
-    let digest = sha256_parts(&all);
-    let mut rest = [0; 10];
-    rest.copy_from_slice(&digest[..10]);
-    uuid_at(at, &rest)
-}
-
-fn uuid_at(at: Timestamp, rest: &[u8; 10]) -> Uuid {
-    let millis = u64::try_from(at.millis()).unwrap_or_default().min(MAX_MILLIS);
-    uuid::Builder::from_unix_timestamp_millis(millis, rest).into_uuid()
+    ids::message_uuid(at, &all)
 }
 
 /// The id of a thread: derived from its first mail's message id, so that every mail of the thread gives the same.
@@ -279,7 +269,7 @@ pub async fn inbox(
     limit: usize,
 ) -> Result<(Vec<Inbound>, bool), StoreError> {
     let limit = limit.clamp(1, MAX_PAGE);
-    let Some((from, to)) = range(since, before) else { return Ok((Vec::new(), false)) };
+    let Some((from, to)) = ids::page("IN#", since, before) else { return Ok((Vec::new(), false)) };
     let query = Query::between(&db.tables.messages, &partition(agent), &from, &to, limit + 1)?;
     let mut mails: Vec<Inbound> = db.query(query.newest_first().latest()).await?;
     let more = mails.len() > limit;
@@ -287,55 +277,9 @@ pub async fn inbox(
     Ok((mails, more))
 }
 
-/// The sort keys of a page of the inbox, both included. `None`: nothing can be in it.
-fn range(since: Option<Timestamp>, before: Option<Uuid>) -> Option<(String, String)> {
-    let first = since.map_or(Uuid::nil(), |since| uuid_at(since, &[0; 10]));
-    // Texts of UUIDs sort like their numbers.
-    let last = match before {
-        Some(before) => Uuid::from_u128(before.as_u128().checked_sub(1)?),
-        None => Uuid::from_u128(u128::MAX),
-    };
-    (first <= last).then(|| (format!("IN#{first}"), format!("IN#{last}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_sort_by_time_and_repeat() {
-        let (early, late) = (Timestamp::from_millis(1_795_249_530_250), Timestamp::from_millis(1_795_249_530_251));
-        let id = mail_id(early, &[b"event", b"agent"]);
-        assert_eq!(id, mail_id(early, &[b"event", b"agent"]));
-        assert_ne!(id, mail_id(early, &[b"even", b"tagent"]));
-        assert_eq!(id.get_version_num(), 7);
-        for part in [b"a", b"b", b"c", b"d"] {
-            assert!(mail_id(early, &[part]).to_string() < mail_id(late, &[b"event"]).to_string());
-        }
-    }
-
-    #[test]
-    fn a_page_is_after_since_and_before_the_cursor() {
-        let at = |secs| mail_id(Timestamp::from_secs(secs), &[b"x"]);
-        let rows = [
-            // since, before, mail, whether it is on the page
-            (None, None, at(100), true),
-            (Some(100), None, at(100), true),
-            (Some(101), None, at(100), false),
-            (None, Some(at(100)), at(100), false),
-            (None, Some(at(100)), at(99), true),
-            (None, Some(at(99)), at(100), false),
-            (Some(99), Some(at(100)), at(99), true),
-            (Some(100), Some(at(99)), at(99), false),
-            (None, Some(Uuid::nil()), at(100), false),
-        ];
-        for (since, before, mail, expected) in rows {
-            let key = format!("IN#{mail}");
-            let range = range(since.map(Timestamp::from_secs), before);
-            let is_in = range.is_some_and(|(from, to)| from <= key && key <= to);
-            assert_eq!(is_in, expected, "{since:?} {before:?} {mail}");
-        }
-    }
 
     #[test]
     fn long_threads_keep_their_first_and_latest_messages() {

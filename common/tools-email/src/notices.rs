@@ -38,7 +38,7 @@ pub(crate) async fn tell_bounced(db: &Db, row: &Recipient, now: Timestamp) -> Re
     let data = json!({
         "request_id": row.request_id,
         "to": row.to.as_str(),
-        "from_domain": row.domain,
+        "from_domain": row.sender,
         "status_url": format!("/v1/requests/{}", row.request_id),
     });
     let event = Event::new(row.agent, EventKind::EmailBounced, &cause, now, data);
@@ -68,7 +68,7 @@ fn bounced(row: &Recipient) -> Notification {
         kind: NotificationKind::EmailBounced,
         title: format!("Mail to {} bounced", row.to.as_str()),
         body: Some(format!("The address gets no more mail. See /v1/requests/{}.", row.request_id)),
-        payload: Some(json!({"request_id": row.request_id, "to": row.to.as_str(), "from_domain": row.domain})),
+        payload: Some(json!({"request_id": row.request_id, "to": row.to.as_str(), "from_domain": row.sender})),
     }
 }
 

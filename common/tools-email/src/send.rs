@@ -1,23 +1,13 @@
 //! Sending: one mail to each recipient.
 //!
-//! The job runs until every recipient has an outcome, in several runs if need be. Its state is the rows of
-//! [`recipient`]:
-//!
-//! - A run that ended before the rows were written sent nothing; the next one begins anew.
-//! - Rows that are `pending` are sent by the next run.
-//! - A row that is `submitting` when a run begins was left by one that died. A mailbox of this deployment then takes
-//!   the mail again, as the same mail. A mail handed to a provider may be out: it becomes `ambiguous`, is never sent
-//!   again and not charged, and the result says so.
-//!
-//! A job whose mails may be out must not fail, because then everything would be paid back. So a run that cannot go on
-//! (the database failed, the time is up, a panic) is followed by another one, and after an hour and a half the job ends
-//! by its rows. It also ends so when the engine gives it up ([`ToolSpec::keeps_record`]): its processes died too often, or
-//! the owner froze it. Without rows nothing was sent, and the job fails.
+//! The job runs until every recipient has an outcome ([`messages::run`]). A mailbox of this deployment takes a mail whose
+//! hand-over was interrupted again, as the same mail. Without rows nothing was sent, and the job fails.
 //!
 //! The owner's freezes are looked at before each mail. After one, the mails in work are finished, and no other is sent.
 //!
 //! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -30,11 +20,12 @@ use base::money::Usdc;
 use base::untrusted_text;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
+use messages::ids::time_of;
+use messages::run::{self, DEADLINE, HAND_OVER, Medium, SENDING, Sending, Step, Stop};
 use platform::http::{ApiError, log};
 use platform::net::{FetchPolicy, check_url, essence};
-use platform::store::StoreError;
+use platform::store::{BoxFuture, StoreError};
 use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tools::spec::{Price, ToolSpec, URI};
 use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
@@ -46,7 +37,7 @@ use crate::dkim::Signer;
 use crate::domain;
 use crate::identity::{self, May};
 use crate::mailbox::{self, Sent, Verdicts};
-use crate::providers::{self, Handed, Outgoing};
+use crate::providers::{self, Outgoing};
 use crate::quote::{self, Content, FEE, NoContent};
 use crate::receive::{self, Delivered, Envelope};
 use crate::recipient::{self, MAX_RECIPIENTS, Recipient, State};
@@ -65,29 +56,8 @@ const MAX_INLINE: usize = 26_214_400;
 const AT_ONCE: usize = 8;
 const BYTES_AT_ONCE: usize = 48 * 1024 * 1024;
 
-const DEADLINE: Duration = Duration::from_secs(100);
-/// A run is stopped then, so that the engine does not: it would fail the job.
-const STOP: Duration = Duration::from_secs(95);
-/// Longest look at the rows after a run that was stopped, and longest time to close them. Both end before [`DEADLINE`].
-const LAST_LOOK: Duration = Duration::from_secs(2);
-/// The same for a job that is over. Together they end before the engine's lease of the job.
-const CLOSING: Duration = Duration::from_secs(12);
-/// No mail is begun later than this in a run.
-const SENDING: Duration = Duration::from_secs(70);
-/// Longest hand-over of one mail. With [`SENDING`] it leaves time to store the outcome.
-const HAND_OVER: Duration = Duration::from_secs(20);
 /// Longest fetch of all attachments of a mail.
 const FETCHING: Duration = Duration::from_secs(40);
-/// Pauses before the next run: there was not enough time, the provider took no more, the database failed.
-const SOON: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_secs(120);
-const STORE_PAUSE: Duration = Duration::from_secs(30);
-/// For so long mails are tried that the provider does not take now.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// For so long after the first run, runs that cannot go on are followed by others. The engine waits longer.
-const GIVE_UP: Duration = Duration::from_secs(5400);
-/// After so many mails that the provider does not take now, a run begins no others.
-const MAX_NOT_NOW: usize = 8;
 /// Failed recipients named in the result.
 const MAX_NAMED: usize = 50;
 /// Bounces of one mail that become reports in the sender's mailbox. The job's result names the others.
@@ -100,8 +70,6 @@ const EMBEDDED: &str = "mailbox";
 const TOO_LATE: &str = "the mail could not be handed over in time";
 const INTERRUPTED: &str = "the work was interrupted while the mail was handed over; it may have been sent";
 const NOT_YOURS: &str = "the sender's address is no longer yours";
-/// Beginning of the reason of recipients whose mail a freeze stopped.
-const FROZEN: &str = "the owner froze ";
 const NOT_STORED: &str = "the mail that this one answers is no longer stored";
 
 /// Checked by [`check`], which says what is wrong with an address.
@@ -348,123 +316,19 @@ pub(crate) fn mail_of_message_id(id: &str) -> Option<(Uuid, u32)> {
     Some((Uuid::try_parse(mail).ok()?, index.parse().ok()?))
 }
 
-/// The time in a UUID version 7.
-pub(crate) fn time_of(id: Uuid) -> Timestamp {
-    let millis = id.as_bytes().iter().take(6).fold(0, |millis: i64, byte| (millis << 8) | i64::from(*byte));
-    Timestamp::from_millis(millis)
-}
-
-/// Why a run ended without an output.
-enum Stop {
-    /// The job fails. Nothing was sent.
-    Failed(ToolError),
-    /// The next run goes on.
-    Store(StoreError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Stop {
-        Stop::Store(error)
-    }
-}
-
-impl From<ToolError> for Stop {
-    fn from(error: ToolError) -> Stop {
-        Stop::Failed(error)
-    }
-}
+static MEDIUM: Medium<Address> = Medium {
+    embedded: EMBEDDED,
+    too_late: TOO_LATE,
+    interrupted: INTERRUPTED,
+    // Reports come for days. A poll shows them.
+    reported_within: Duration::ZERO,
+    finish: |toolbox, task, rows| Box::pin(ready(finish(toolbox, task, rows).map_err(Stop::Failed))),
+};
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
-    Box::pin(async move {
-        if task.is_over {
-            return end_now(&toolbox, &task).await;
-        }
-        // Dropping the set stops the work.
-        let mut working = JoinSet::new();
-        let (its_toolbox, its_task) = (toolbox.clone(), task.clone());
-        working.spawn(async move { work(its_toolbox, &its_task).await });
-        let (pause, cause) = match timeout(STOP, working.join_next()).await {
-            Ok(Some(Ok(Ok(output)))) => return Ok(output),
-            Ok(Some(Ok(Err(Stop::Failed(error))))) => return Err(error),
-            Ok(Some(Ok(Err(Stop::Store(error))))) => (STORE_PAUSE, error),
-            // Not the panic's text: it may have a text of the mail.
-            Ok(Some(Err(_)) | None) => (STORE_PAUSE, StoreError::new("it panicked")),
-            Err(late) => (SOON, StoreError::new(late)),
-        };
-        log::failure("a run of a send could not go on", &cause);
-        drop(working);
-        go_on(&toolbox, &task, pause).await
-    })
-}
-
-/// After a run that could not go on: another one after a pause, or the end.
-async fn go_on(toolbox: &Toolbox, task: &Task, pause: Duration) -> Result<Output, ToolError> {
-    let now = toolbox.clock.now();
-    let again = |until| Ok(Output::again(pause, until, Source::embedded(EMBEDDED)));
-    let Ok(Ok(rows)) = timeout(LAST_LOOK, recipient::all(&toolbox.db, task.request_id)).await else {
-        return again(now.plus(PATIENCE));
-    };
-    let Some(started) = rows.first().and_then(started_at) else { return again(now.plus(PATIENCE)) };
-    if now < started.plus(GIVE_UP) {
-        return again(started.plus(PATIENCE));
-    }
-    end_by(toolbox, task, &rows, LAST_LOOK).await
-}
-
-/// The end of a job that is over, by its rows. Another run if they cannot be read now.
-async fn end_now(toolbox: &Toolbox, task: &Task) -> Result<Output, ToolError> {
-    match timeout(CLOSING, recipient::all(&toolbox.db, task.request_id)).await {
-        Ok(Ok(rows)) => end_by(toolbox, task, &rows, CLOSING).await,
-        Ok(Err(_)) | Err(_) => {
-            let until = toolbox.clock.now().plus(PATIENCE);
-            Ok(Output::again(STORE_PAUSE, until, Source::embedded(EMBEDDED)))
-        }
-    }
-}
-
-/// Ends a job by these rows, after closing what is open, if that takes no longer than `time`.
-async fn end_by(toolbox: &Toolbox, task: &Task, rows: &[Recipient], time: Duration) -> Result<Output, ToolError> {
-    let closing = async {
-        close(toolbox, rows, None).await?;
-        recipient::all(&toolbox.db, task.request_id).await
-    };
-    match timeout(time, closing).await {
-        Ok(Ok(closed)) => finish(toolbox, task, &closed),
-        // What was accepted is charged all the same.
-        Ok(Err(_)) | Err(_) => finish(toolbox, task, rows),
-    }
-}
-
-/// When the first run of a job made its mail.
-fn started_at(row: &Recipient) -> Option<Timestamp> {
-    mail_of_message_id(&row.message_id).map(|(mail, _)| time_of(mail))
-}
-
-/// Ends recipients that get no mail after all; those that may have it become `ambiguous`.
-async fn close(toolbox: &Toolbox, rows: &[Recipient], why: Option<&str>) -> Result<(), StoreError> {
-    let (db, now) = (&toolbox.db, toolbox.clock.now());
-    for row in rows {
-        match row.state {
-            State::Pending => {
-                let reason = why.or(row.reason.as_deref()).unwrap_or(TOO_LATE);
-                if recipient::begin(db, row, now).await? {
-                    recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
-                }
-            }
-            State::Submitting => {
-                recipient::ended(db, row, State::Ambiguous, None, Some(INTERRUPTED), now).await?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Closes what is open, and ends the job by its rows.
-async fn end(toolbox: &Toolbox, task: &Task, rows: &[Recipient], why: Option<&str>) -> Result<Output, Stop> {
-    close(toolbox, rows, why).await?;
-    let rows = recipient::all(&toolbox.db, task.request_id).await?;
-    finish(toolbox, task, &rows).map_err(Stop::Failed)
+    let (its_toolbox, its_task) = (toolbox.clone(), task.clone());
+    let work = Box::pin(async move { work(its_toolbox, &its_task).await });
+    Box::pin(run::run(toolbox, task, work, &MEDIUM))
 }
 
 /// What is the same for all recipients.
@@ -490,13 +354,13 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let (db, now) = (toolbox.db.clone(), toolbox.clock.now());
     let from = task.locked.get(quote::FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
     let from = from.ok_or_else(|| ToolError::internal("the stored quote names no sender"))?;
-    let mut rows = recipient::all(&db, task.request_id).await?;
+    let mut rows: Vec<Recipient> = recipient::all(&db, task.request_id).await?;
     let is_first = rows.is_empty();
     let content = match quote::content(&toolbox, task.agent, &task.input, true).await {
         Ok(content) => content,
         Err(NoContent::Store(error)) => return Err(error.into()),
         // It expired since the first run.
-        Err(_) if !is_first => return end(&toolbox, task, &rows, Some(NOT_STORED)).await,
+        Err(_) if !is_first => return run::end(&toolbox, task, &rows, Some(NOT_STORED), &MEDIUM).await,
         Err(_) => {
             let message = format!("{NOT_STORED}; nothing was sent");
             return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message).into());
@@ -561,23 +425,28 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         None => send_all(&batch, pending, begun + SENDING, task, rows.len()).await?,
         Some(_) => Sending::default(),
     };
-    batch.count(&sent).await?;
     if let Some(what) = sent.frozen {
-        cannot_go_on = Some(format!("{FROZEN}this {what} before the mail was sent"));
+        cannot_go_on = Some(run::frozen_reason(what, "mail"));
     }
-    rows = recipient::all(&db, task.request_id).await?;
-    let has = |state: State| rows.iter().any(|row| row.state == state);
-    // What is being handed over may be accepted yet, and is then charged.
-    let goes_on = has(State::Submitting) || (has(State::Pending) && cannot_go_on.is_none());
-    let give_up = batch.started.plus(PATIENCE);
-    if goes_on && toolbox.clock.now() < give_up {
-        let pause = if sent.not_now > 0 { PAUSE } else { SOON };
-        return Ok(Output::again(pause, give_up, Source::embedded(EMBEDDED)));
-    }
-    if rows.iter().any(|row| row.state.is_open()) {
-        return end(&toolbox, task, &rows, cannot_go_on.as_deref()).await;
-    }
-    finish(&toolbox, task, &rows).map_err(Stop::Failed)
+    run::after(&toolbox, task, &sent, cannot_go_on.as_deref(), &MEDIUM).await
+}
+
+/// Sends the mails of these recipients, and counts them for the sender.
+async fn send_all(
+    batch: &Arc<Batch>,
+    pending: Vec<Recipient>,
+    stop: Instant,
+    task: &Task,
+    in_all: usize,
+) -> Result<Sending, StoreError> {
+    let its_batch = batch.clone();
+    let deliver = move |row: Recipient| -> BoxFuture<'static, Result<Step, StoreError>> {
+        let batch = its_batch.clone();
+        Box::pin(async move { batch.deliver(&row).await })
+    };
+    let (sent, failed) = run::each(pending, batch.at_once(), stop, task, in_all, deliver).await;
+    batch.count(&sent).await?;
+    failed.map_or(Ok(sent), Err)
 }
 
 /// Makes the quoted sender the agent's, if it is free; it may have been taken since the quote. A domain whose record the
@@ -688,7 +557,7 @@ impl Batch {
             request_id: task.request_id,
             index,
             agent: self.agent,
-            domain: self.from.domain().to_owned(),
+            sender: self.from.domain().to_owned(),
             to: to.clone(),
             state: State::Pending,
             message_id: message_id(self.mail, index, self.from.domain()),
@@ -877,29 +746,7 @@ impl Batch {
         let db = &self.toolbox.db;
         let mail = Outgoing { from: &self.from, to: &row.to, raw, request_id: row.request_id, index: row.index };
         let handed = providers::hand_over(&self.toolbox, mail, Instant::now() + HAND_OVER).await;
-        let now = self.toolbox.clock.now();
-        match handed {
-            Handed::Accepted { provider_message_id, .. } => {
-                let id = provider_message_id.as_deref().unwrap_or(&row.message_id);
-                if !recipient::ended(db, row, State::Accepted, Some(id), None, now).await? {
-                    // An event of the provider was faster. The id says that the mail was accepted, and is charged.
-                    recipient::identify(db, row, id).await?;
-                }
-                Ok(Step::Accepted)
-            }
-            Handed::Refused { reason } => {
-                recipient::ended(db, row, State::Refused, None, Some(&reason), now).await?;
-                Ok(Step::Ended)
-            }
-            Handed::NotNow { reason } => {
-                recipient::ended(db, row, State::Pending, None, Some(&reason), now).await?;
-                Ok(Step::NotNow)
-            }
-            Handed::Unknown { reason } => {
-                recipient::ended(db, row, State::Ambiguous, None, Some(&reason), now).await?;
-                Ok(Step::Ended)
-            }
-        }
+        run::outcome(db, row, &handed, self.toolbox.clock.now()).await
     }
 }
 
@@ -911,95 +758,13 @@ fn told(why: Why) -> &'static str {
     }
 }
 
-/// What became of one recipient in this run.
-enum Step {
-    Accepted,
-    /// Stored in a mailbox of this deployment.
-    Delivered,
-    Bounced,
-    NotNow,
-    /// Not begun: the owner has frozen this.
-    Frozen(&'static str),
-    /// Refused, suppressed or unknown; or another process has it.
-    Ended,
-}
-
-/// What a run did, in recipients.
-#[derive(Debug, Default)]
-struct Sending {
-    accepted: u32,
-    delivered: u32,
-    bounced: u32,
-    not_now: usize,
-    /// What the owner has frozen.
-    frozen: Option<&'static str>,
-}
-
-/// Sends the mails of these recipients, a few at a time, and begins none after `stop`. After an error of the database
-/// no other is begun; those in work are finished.
-async fn send_all(
-    batch: &Arc<Batch>,
-    pending: Vec<Recipient>,
-    stop: Instant,
-    task: &Task,
-    in_all: usize,
-) -> Result<Sending, Stop> {
-    let (at_once, before) = (batch.at_once(), in_all.saturating_sub(pending.len()));
-    let (mut sending, mut done, mut failed) = (Sending::default(), 0usize, None);
-    let mut waiting = pending.into_iter();
-    let mut running = JoinSet::new();
-    loop {
-        while running.len() < at_once
-            && failed.is_none()
-            && sending.frozen.is_none()
-            && sending.not_now < MAX_NOT_NOW
-            && Instant::now() < stop
-            && let Some(row) = waiting.next()
-        {
-            let batch = batch.clone();
-            running.spawn(async move { batch.deliver(&row).await });
-        }
-        let Some(joined) = running.join_next().await else { break };
-        // Not the panic's text: it may have a text of the mail.
-        match joined.map_err(|_| StoreError::new("a hand-over panicked")).and_then(|step| step) {
-            Ok(Step::Accepted) => sending.accepted += 1,
-            Ok(Step::Delivered) => sending.delivered += 1,
-            Ok(Step::Bounced) => sending.bounced += 1,
-            Ok(Step::NotNow) => sending.not_now += 1,
-            Ok(Step::Frozen(what)) => sending.frozen = Some(what),
-            Ok(Step::Ended) => {}
-            Err(error) => failed = Some(error),
-        }
-        done += 1;
-        let percent = ((before + done) * 100 / in_all.max(1)).min(99);
-        task.reporter.say(u8::try_from(percent).unwrap_or(99), format!("{} of {in_all} recipients", before + done));
-    }
-    match failed {
-        None => Ok(sending),
-        Some(error) => {
-            batch.count(&sending).await?;
-            Err(Stop::Store(error))
-        }
-    }
-}
-
-/// Whether the recipient is charged: a mailbox or a provider has accepted the mail.
-fn is_charged(row: &Recipient) -> bool {
-    match row.state {
-        State::Accepted | State::Delivered | State::Complained => true,
-        // A mail that bounced at once, in this deployment, was never accepted.
-        State::Bounced => row.provider_message_id.is_some(),
-        State::Pending | State::Submitting | State::Refused | State::Suppressed | State::Ambiguous => false,
-    }
-}
-
 /// The result, and what is charged.
 ///
 /// # Errors
 /// If no recipient is charged; everything then comes back.
 fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, ToolError> {
-    let accepted: Vec<&Recipient> = rows.iter().filter(|row| is_charged(row)).collect();
-    let failed: Vec<&Recipient> = rows.iter().filter(|row| !is_charged(row)).collect();
+    let accepted: Vec<&Recipient> = rows.iter().filter(|row| row.is_charged()).collect();
+    let failed: Vec<&Recipient> = rows.iter().filter(|row| !row.is_charged()).collect();
     let Some(first) = accepted.first() else { return Err(nobody(&failed)) };
     let (mail, _) = mail_of_message_id(&first.message_id).unwrap_or_default();
     let outside = accepted.iter().find_map(|row| row.provider_message_id.clone());
@@ -1009,7 +774,7 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
     };
     let is_ambiguous = failed.iter().any(|row| row.state == State::Ambiguous);
     let locked = |name: &str| task.locked.get(name).cloned();
-    let warning = if frozen(&failed).is_some() {
+    let warning = if run::frozen(rows).is_some() {
         Some(json!(Unavailable::FrozenByOwner.as_str()))
     } else if is_ambiguous {
         Some(json!("delivery_unknown"))
@@ -1027,7 +792,7 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
         "status": if failed.is_empty() { "sent" } else { "partial" },
         "email": {"id": mail, "provider_message_id": outside, "status": first.state},
         "domain": {
-            "domain": first.domain,
+            "domain": first.sender,
             "status": "verified",
             "was_provisioned": locked(quote::IS_NEW) == Some(json!(true)),
         },
@@ -1045,13 +810,8 @@ fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, 
     Ok(Output::new(result, source).charging(used))
 }
 
-/// The reason of the first recipient whose mail a freeze stopped.
-fn frozen<'a>(failed: &[&'a Recipient]) -> Option<&'a str> {
-    failed.iter().filter_map(|row| row.reason.as_deref()).find(|reason| reason.starts_with(FROZEN))
-}
-
 fn nobody(failed: &[&Recipient]) -> ToolError {
-    if let Some(reason) = frozen(failed) {
+    if let Some(reason) = run::frozen(failed.iter().copied()) {
         return ToolError::unavailable(Unavailable::FrozenByOwner, reason);
     }
     if failed.iter().any(|row| row.state == State::Ambiguous) {
@@ -1198,16 +958,16 @@ mod tests {
     }
 
     #[test]
-    fn only_accepted_mails_are_charged() {
-        let row = |state: State, id: Option<&str>| Recipient {
+    fn a_failed_send_says_what_became_of_it() {
+        let row = |state: State| Recipient {
             request_id: RequestId::from_bytes([1; 16]),
             index: 0,
             agent: AgentId::from_bytes([2; 16]),
-            domain: "a.test".to_owned(),
+            sender: "a.test".to_owned(),
             to: Address::parse("b@c.test").unwrap(),
             state,
             message_id: "m".to_owned(),
-            provider_message_id: id.map(str::to_owned),
+            provider_message_id: None,
             run: None,
             reason: Some("because".to_owned()),
             opens: 0,
@@ -1215,12 +975,7 @@ mod tests {
             changed: Timestamp::from_secs(0),
             expires: 0,
         };
-        for state in State::ALL {
-            let expected = matches!(state, State::Accepted | State::Delivered | State::Complained);
-            assert_eq!(is_charged(&row(state, None)), expected, "{state:?}");
-        }
-        assert!(is_charged(&row(State::Bounced, Some("id"))), "a provider had accepted it");
-        let (unknown, refused) = (row(State::Ambiguous, None), row(State::Refused, None));
+        let (unknown, refused) = (row(State::Ambiguous), row(State::Refused));
         assert_eq!(nobody(&[&refused, &unknown]).reason.as_deref(), Some("source_unavailable"));
         assert_eq!(nobody(&[&refused]).reason.as_deref(), Some("destination_not_reachable"));
         assert!(nobody(&[&refused]).message.ends_with("because"));

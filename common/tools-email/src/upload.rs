@@ -84,7 +84,7 @@ impl Upload {
 
     /// When it can no longer be attached.
     pub fn expires(&self) -> Timestamp {
-        send::time_of(self.id).plus(VALID)
+        messages::ids::time_of(self.id).plus(VALID)
     }
 
     /// Where the agent sends the bytes.

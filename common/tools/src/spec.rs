@@ -135,6 +135,9 @@ pub struct ToolSpec {
     pub paths: &'static [&'static str],
     pub price: Price,
     pub answer: Answer,
+    /// A wallet that proves itself, with a scope that may spend, pays from its credits at once, as an access token does. With
+    /// too few credits it gets 402 `insufficient_credits`.
+    pub pays_from_credits: bool,
     /// It sells credits: it cannot be paid with credits, does not count as spending, and the owner's spending rules do not
     /// apply.
     pub sells_credits: bool,
@@ -149,7 +152,8 @@ pub struct ToolSpec {
     /// deadline would pass first.
     pub waits_for_person: bool,
     /// Its work does things that cannot be taken back, and records each of them. A job that is given up (after a freeze, or
-    /// when its attempts are used up) then runs once more, with [`crate::Task::is_over`], and is charged by the record.
+    /// when its attempts are used up) then runs once more, with [`crate::Task::is_over`], and is charged by the record. What
+    /// souls sell may not call it.
     pub keeps_record: bool,
     /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
     /// quote id. `None`: the tool's own path gives the quote, as for any tool.
@@ -175,11 +179,13 @@ pub struct ToolSpec {
     pub judged: &'static [&'static str],
     /// The deployment needs at least one of these to serve a call with this input. Empty: every deployment can.
     pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
+    /// A refusal of the validated input with an error of its own, looked for before `check`.
+    pub refuse: fn(&serde_json::Map<String, Value>) -> Option<ApiError>,
     /// Checks on the input that a schema cannot express, made before a price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
-    /// Additional members of the 202 answer, from the service's origin, the request id and the time of the request. Null
-    /// for none.
-    pub accepted: fn(&str, RequestId, Timestamp) -> Value,
+    /// Additional members of the 202 answer, from the service's origin, the request id, the time of the request and its
+    /// input. Null for none.
+    pub accepted: fn(&str, RequestId, Timestamp, &Map<String, Value>) -> Value,
     /// A valid input, shown to agents.
     pub example: fn() -> Value,
     /// JSON Schema of the result.
@@ -282,6 +288,7 @@ impl ToolSpec {
         paths: &[],
         price: Price::Fixed(Usdc::ZERO),
         answer: Answer::Queued,
+        pays_from_credits: false,
         sells_credits: false,
         bare: false,
         expensive: false,
@@ -299,8 +306,9 @@ impl ToolSpec {
         input: &[],
         judged: &[],
         needs: |_, _| Vec::new(),
+        refuse: |_| None,
         check: |_, _| Vec::new(),
-        accepted: |_, _, _| Value::Null,
+        accepted: |_, _, _, _| Value::Null,
         example: || Value::Null,
         output: || Value::Null,
         derived: None,

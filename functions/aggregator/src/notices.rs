@@ -13,6 +13,9 @@ use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 use tools::spec::Answer;
 
+/// The tool that sends texts. Its end has a kind of its own.
+const SMS: &str = "sms";
+
 /// The notification writes for one change of a job; none unless the job ended.
 pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let Some(ended) = Ended::read(old, new) else { return Ok(Vec::new()) };
@@ -105,8 +108,9 @@ impl Ended<'_> {
     fn end(&self) -> Notification {
         let mut payload = json!({"request_id": self.request_id, "tool": self.tool, "receipt_id": self.receipt_id});
         if self.completed {
+            let is_text = self.tool == SMS;
             return Notification {
-                kind: NotificationKind::JobCompleted,
+                kind: if is_text { NotificationKind::SmsCompleted } else { NotificationKind::JobCompleted },
                 title: format!("{} is done", self.tool),
                 body: Some(format!("Read the result at /v1/requests/{}.", self.request_id)),
                 payload: Some(payload),

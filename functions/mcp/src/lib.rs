@@ -32,7 +32,7 @@ use tools::Entry;
 
 /// Direct tools only; the worker and the executor run the others.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).copied().collect());
+    LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).chain(messaging::RUNNERS).copied().collect());
 
 /// The routers that answer tool calls, with this function's own permissions.
 pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashMap<&'static str, Router> {

@@ -1,10 +1,13 @@
-//! Messages: selling the sending of e-mail, the free routes around it (quotes, uploads, domains, inbox, unsubscribing),
-//! and the events of Amazon SES.
+//! Messages: selling the sending of e-mail and texts, and phone numbers; the free routes around them (quotes, uploads, domains,
+//! inboxes, numbers, unsubscribing); and the events of providers.
 
 mod domains;
 mod events;
 mod inbox;
+mod numbers;
 mod quote;
+mod texts;
+mod twilio;
 mod unsubscribe;
 mod uploads;
 
@@ -22,12 +25,13 @@ use platform::http::{ApiError, read_body};
 use platform::providers::sns::Certificates;
 use tools::spec::ToolSpec;
 use tools::{Runner, Toolbox};
+use tools_sms::buy;
 
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "messaging";
 
-/// Tools this function runs itself: none. The worker sends.
-pub const RUNNERS: &[&Runner] = &[];
+/// Tools this function runs itself. The worker sends.
+pub const RUNNERS: &[&Runner] = &[&buy::RUNNER];
 
 /// State shared by the routes.
 #[derive(Clone)]
@@ -58,8 +62,16 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/tools/email/unsubscribe/{token}", get(unsubscribe::show).post(unsubscribe::unsubscribe))
         .route("/v1/tools/inbox", get(inbox::list))
         .route("/v1/tools/inbox/{emailId}", get(inbox::show))
-        .route("/v1/providers/ses", post(events::ses));
-    for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == GROUP) {
+        .route("/v1/tools/voice/numbers", get(numbers::list).post(numbers::buy))
+        .route("/v1/tools/sms/inbox", get(texts::list))
+        .route("/v1/tools/sms/inbox/{messageId}", get(texts::show))
+        .route("/v1/providers/ses", post(events::ses))
+        .route("/v1/providers/sms", post(events::sms))
+        .route("/v1/providers/twilio/status", post(twilio::status))
+        .route("/v1/providers/twilio/inbound", post(twilio::inbound));
+    // The route of phone numbers sells them in its own way.
+    let sold = |tool: &&'static ToolSpec| tool.group == GROUP && tool.name != buy::SPEC.name;
+    for tool in gate.app.catalog.iter().copied().filter(sold) {
         for path in tool.paths {
             let sell = move |State(state): State<Messaging>, request: Request| sell(state, tool, request);
             router = router.route(path, post(sell));

@@ -30,7 +30,8 @@ pub fn router(app: App) -> Router {
 }
 
 /// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce. For sent
-/// e-mail also the reads of some of its recipients; of all, at most every half minute.
+/// e-mail also the reads of some of its recipients; of all, at most every half minute. For texts those of its recipients,
+/// 100 at most.
 async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         // An agent platform may read the jobs that its checkout sessions bought.
@@ -61,6 +62,10 @@ pub async fn polled(app: &App, job: &Job) -> Result<Value, ApiError> {
     let mut body = view::poll(&*app.blobs, job).await?;
     if job.tool == send::SPEC.name {
         add_tracking(app, job, &mut body).await?;
+    } else if job.tool == tools_sms::send::SPEC.name
+        && let Some(tracking) = tools_sms::send::tracking(&app.db, job.agent, job.request_id).await?
+    {
+        body["sms_tracking"] = tracking;
     }
     Ok(body)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use local::doctor::{self, Level};
+use platform::config::{SETTINGS_FILE, SettingsFile};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -26,6 +27,19 @@ async fn main() -> ExitCode {
                 eprintln!("usage: doctor [--json] [--stack .local/stack.json]");
                 return ExitCode::FAILURE;
             }
+        }
+    }
+    // What the deployed functions read beside the variables that the template gives them.
+    match SettingsFile::read(Path::new(SETTINGS_FILE)) {
+        Ok(file) => {
+            let given = doctor::template_variables();
+            for (name, value) in file.into_values().into_iter().filter(|(name, _)| !given.contains_key(name)) {
+                environment.entry(name).or_insert(value);
+            }
+        }
+        Err(errors) => {
+            eprintln!("{errors}");
+            return ExitCode::FAILURE;
         }
     }
     let report = doctor::examine(&environment).await;

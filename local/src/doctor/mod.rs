@@ -10,6 +10,7 @@ mod email;
 mod functions;
 mod service;
 mod settings;
+mod sms;
 mod tools;
 
 use std::collections::HashMap;
@@ -101,6 +102,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     let environment = &environment;
     let Some(config) = settings::check(environment, &mut report) else { return report };
     email::check(&config, &mut report);
+    sms::check(&config, &mut report);
     let config = Arc::new(config);
     let connections = match Connections::open(&config) {
         Ok(connections) => connections,

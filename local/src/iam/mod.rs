@@ -156,7 +156,8 @@ pub fn equipped(template: Template) -> Template {
     let given = secrets
         .iter()
         .fold(template, |template, name| template.with(&format!("{name}SecretArn"), arn(&name.to_lowercase())));
-    given.with("ModelProvider", "bedrock").with("PublicHost", "distribution").with("EmailProviders", "ses")
+    let given = given.with("ModelProvider", "bedrock").with("PublicHost", "distribution");
+    given.with("EmailProviders", "ses").with("SmsProviders", "aws_sms")
 }
 
 /// A part of a statement that allowed a request.

@@ -34,7 +34,7 @@ pub struct Facts<'a> {
 /// Groups as readers see them, in this order: group, tag, description.
 const TAGS: [(&str, &str, &str); 13] = [
     ("knowledge", "Tools", "The tools for sale. Every call is paid"),
-    ("messaging", "Messages", "E-mail: sending, your domains, your inbox"),
+    ("messaging", "Messages", "E-mail and texts: sending, your domains, your numbers, your inboxes"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),
     ("requests", "Requests", "The state of calls and payments"),
@@ -297,7 +297,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ("service", _) => (example("statistics"), "The service's slug"),
         ("token", _) => (text(), "From the link in the mail"),
         ("domain", _) => (example("mail.example.com"), "One of your sending domains"),
-        ("emailId", _) => (json!({"type": "string", "format": "uuid"}), "The `id` from the inbox"),
+        ("emailId" | "messageId", _) => (json!({"type": "string", "format": "uuid"}), "The `id` from the inbox"),
         ("handler", _) => (json!({"type": "string", "enum": [X402, CREDITS]}), "The payment handler's id"),
         ("document", path) if path.starts_with("/acp/") => (
             json!({"type": "string", "enum": ["spec.md", "config.json", "instrument.json"]}),

@@ -22,6 +22,7 @@ pub mod schemas;
 pub mod seller;
 pub mod shape;
 pub mod shared;
+pub mod sms;
 pub mod souls;
 pub mod tools;
 pub mod webhooks;
@@ -257,6 +258,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         seller::OPERATIONS,
         webhooks::OPERATIONS,
         messaging::OPERATIONS,
+        sms::OPERATIONS,
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];

@@ -55,6 +55,7 @@ pub static REQUEST: Named = Named {
             .about("The part that is not paid back: failed work had used it up for paid tools and the model, or completed work used it. With credited_usdc it adds up to the price"),
         may("progress", Shape::Object(PROGRESS)).about("Progress of long work"),
         may("email_tracking", Shape::Object(TRACKING)).about("For sent e-mail: what became of it so far"),
+        may("sms_tracking", Shape::Object(super::sms::TRACKING)).about("For sent texts: what became of them so far"),
         may("domain_info", Shape::Object(DOMAIN)).about("For sent e-mail: the sender's domain"),
     ]),
 };

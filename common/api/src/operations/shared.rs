@@ -42,6 +42,7 @@ fn error() -> Value {
             "reason": {"type": ["string", "null"]},
             "retry_after": {"type": "integer", "description": "Seconds; rate limits"},
             "categories": {"type": "array", "items": {"type": "string"}, "description": "content_blocked"},
+            "blocked_number": {"type": "string", "description": "emergency_number_blocked: the number"},
             "rule": {"type": "string", "description": "action_denied_by_policy"},
             "approval_id": {"type": "string", "description": "approval_required: send it as X-Approval-Id once it is approved"},
             "approval": {"type": "object", "description": "approval_required"},

@@ -8,10 +8,11 @@ use base::input::{Field, Kind};
 use ledger::payments::wire;
 use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
 use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
+use tools_sms::buy;
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::{OK, SETTLEMENT};
-use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation};
+use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, sms};
 
 /// Headers of a paid call. Payments in other dialects are accepted too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
@@ -113,8 +114,12 @@ pub static ACCEPTED: Named = Named {
         may("service", Shape::Object(SERVICE)),
         may("verification_url", Shape::Text).about("For an identity check: the page for the person to be checked"),
         may("expires_at", Shape::Time).about("For an identity check: when the page expires"),
+        may("sms", Shape::Object(TEXTS)).about("For texts"),
     ]),
 };
+
+static TEXTS: &[Member] =
+    &[has("to_numbers", Shape::List(&Shape::Text)), has("segment_count", Shape::Integer).about("Parts of each text")];
 
 static STORED: &[Member] = &[
     has("request_id", Shape::Uuid),
@@ -203,6 +208,15 @@ static HANDED_OVER: &[Answer] = &[
         .headers(SETTLED),
     LATER,
 ];
+/// A phone number is answered like a free route: it may be there already.
+static NUMBER: &[Answer] = &[
+    Answer::ok(
+        "The number you have already, or a dry run's answer",
+        Shape::Either(&[Shape::Object(&[OK, has("data", Shape::Object(sms::PROVISIONED))]), Shape::Ref(&REHEARSAL)]),
+    ),
+    Answer::json(201, "Bought", Shape::Object(&[OK, has("data", Shape::Object(sms::PROVISIONED))])).headers(SETTLED),
+    LATER,
+];
 static QUEUED: &[Answer] = &[Answer::ok("A dry run's answer", Shape::Ref(&REHEARSAL)), LATER];
 
 const POLL: Link =
@@ -240,7 +254,9 @@ pub fn operations() -> impl Iterator<Item = Operation> {
 
 fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
     let is_soul = spec::MARKET.iter().any(|sold| sold.name == tool.name);
+    let is_number = tool.name == buy::SPEC.name;
     let answers = match (tool.answer, tool.sells_credits, is_soul || tool.bare) {
+        _ if is_number => NUMBER,
         (_, true, _) => CREDITED,
         (spec::Answer::Direct, _, true) => HANDED_OVER,
         (spec::Answer::Direct, _, false) => DIRECT,

@@ -51,10 +51,11 @@ pub struct Allowance<'a> {
     used: Vec<ToolUse>,
 }
 
-/// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, and it may not use a tool
-/// that waits for a person, because the answer would come after the work has ended.
+/// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, it may not use a tool that
+/// waits for a person, because the answer would come after the work has ended, and none whose work cannot be taken back and
+/// is charged by its record: here a call costs its whole price or nothing.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
-    !tool.sells_credits && !tool.waits_for_person && !matches!(tool.price, Price::Asked { .. })
+    !tool.sells_credits && !tool.waits_for_person && !tool.keeps_record && !matches!(tool.price, Price::Asked { .. })
 }
 
 impl<'a> Allowance<'a> {
@@ -147,7 +148,11 @@ impl<'a> Allowance<'a> {
     }
 
     fn valid(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-        let valid = input::validate(spec.input, arguments).and_then(|kept| {
+        let valid = input::validate(spec.input, arguments);
+        if let Some(refusal) = valid.as_ref().ok().and_then(|kept| (spec.refuse)(kept)) {
+            return Err(refusal.message());
+        }
+        let valid = valid.and_then(|kept| {
             let wrong = (spec.check)(&kept, self.access.toolbox.fetcher.policy());
             if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
         });

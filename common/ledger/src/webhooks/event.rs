@@ -24,6 +24,8 @@ pub enum EventKind {
     EmailReceived,
     #[serde(rename = "email.bounced")]
     EmailBounced,
+    #[serde(rename = "sms.received")]
+    SmsReceived,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
@@ -36,7 +38,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The types an endpoint may subscribe to, with their descriptions.
-    pub const SUBSCRIBABLE: [(EventKind, &'static str); 10] = [
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 11] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
         (EventKind::CreditIssued, "The price of a call came back as credits"),
@@ -45,6 +47,7 @@ impl EventKind {
         (EventKind::PayoutCompleted, "Earnings have arrived in your wallet"),
         (EventKind::EmailReceived, "A mail has arrived in your inbox"),
         (EventKind::EmailBounced, "A mail that you sent was accepted and then refused for good"),
+        (EventKind::SmsReceived, "A text has arrived at your number"),
         (EventKind::OrderCreate, "A checkout became an order"),
         (EventKind::OrderUpdate, "An order changed"),
     ];
@@ -59,6 +62,7 @@ impl EventKind {
             EventKind::PayoutCompleted => "payout.completed",
             EventKind::EmailReceived => "email.received",
             EventKind::EmailBounced => "email.bounced",
+            EventKind::SmsReceived => "sms.received",
             EventKind::OrderCreate => "order_create",
             EventKind::OrderUpdate => "order_update",
             EventKind::Test => "webhook.test",

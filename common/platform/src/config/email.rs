@@ -36,14 +36,14 @@ impl EmailConfig {
 }
 
 /// `arn:aws:sns:us-east-1:000000000000:name`
-fn is_topic(text: &str) -> bool {
+pub(super) fn is_topic(text: &str) -> bool {
     let parts: Vec<&str> = text.split(':').collect();
     matches!(parts[..], ["arn", partition, "sns", region, account, name]
         if [partition, region, account, name].iter().all(|part| !part.is_empty()))
 }
 
 /// Amazon SES API Reference v2, "CreateConfigurationSet": `ConfigurationSetName`.
-fn is_configuration_set(name: &str) -> bool {
+pub(super) fn is_configuration_set(name: &str) -> bool {
     name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
 }
 

@@ -9,6 +9,7 @@ mod price_table;
 mod prices;
 mod providers;
 mod settings_file;
+mod sms;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +28,7 @@ pub use price_table::{PlatformFee, PriceTable};
 pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
 pub use settings_file::{SETTINGS_FILE, SettingsFile};
+pub use sms::SmsConfig;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -53,6 +55,7 @@ pub struct Config {
     pub cards: Option<CardConfig>,
     pub mail: MailConfig,
     pub email: EmailConfig,
+    pub sms: SmsConfig,
     pub moderation: Option<ModerationConfig>,
     /// `SOUL_REQUIRE_PROOF`: if `true`, reading or rating a job needs a proof. Default: `X-Agent-ID` alone is enough.
     pub soul_require_proof: bool,
@@ -457,6 +460,7 @@ impl Config {
             cards,
             mail: env.mail(),
             email: EmailConfig::read(&mut env),
+            sms: SmsConfig::read(&mut env),
             moderation: env.moderation(),
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
             platforms: env.platforms(),
@@ -807,6 +811,7 @@ mod tests {
             ("EMAIL_DOMAINS", "localhost"),
             ("EMAIL_TOPICS", "arn:aws:sqs:us-east-1:000000000000:events"),
             ("EMAIL_CONFIGURATION_SET", "two words"),
+            ("SMS_COUNTRIES", "USA"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -834,6 +839,7 @@ mod tests {
             "EMAIL_DOMAINS",
             "EMAIL_TOPICS",
             "EMAIL_CONFIGURATION_SET",
+            "SMS_COUNTRIES",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

@@ -22,16 +22,20 @@ pub enum Capability {
     /// `EMAIL_PROVIDERS`: who takes mails to addresses outside this deployment: `ses`, or `smtp` (the relay of `SMTP_URL`).
     /// Only the first is used: a mail that one may have sent must not be given to another.
     Email,
+    /// `SMS_PROVIDERS`: who takes texts to numbers outside this deployment: `aws_sms` (AWS End User Messaging) or `twilio`.
+    /// Only the first is used, as with mails.
+    Sms,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 6] = [
+    pub const ALL: [(Capability, &'static str); 7] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
         (Capability::Identity, "IDENTITY_PROVIDERS"),
         (Capability::Places, "PLACES_PROVIDERS"),
         (Capability::Email, "EMAIL_PROVIDERS"),
+        (Capability::Sms, "SMS_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.

@@ -137,6 +137,11 @@ pub enum ApiError {
         limit_bytes: usize,
     },
     UnsupportedMediaType,
+    /// An emergency number gets no texts or calls.
+    EmergencyNumber {
+        /// As the caller wrote it.
+        number: String,
+    },
     /// A text may not be published or sent. `places` names the fields if our own rules found them.
     ContentBlocked {
         categories: Vec<String>,
@@ -253,6 +258,7 @@ impl ApiError {
             | ApiError::InvalidCursor
             | ApiError::WalletNotLinked
             | ApiError::PayoutFailed { .. }
+            | ApiError::EmergencyNumber { .. }
             | ApiError::ContentBlocked { .. }
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
             ApiError::SlugTaken | ApiError::SoulExists | ApiError::TooManyServices { .. } => StatusCode::CONFLICT,
@@ -349,6 +355,7 @@ impl ApiError {
             ApiError::MethodNotAllowed { .. } => "method_not_allowed",
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
+            ApiError::EmergencyNumber { .. } => "emergency_number_blocked",
             ApiError::ContentBlocked { .. } => "content_blocked",
             ApiError::SlugTaken => "slug_taken",
             ApiError::SoulExists => "soul_exists",
@@ -477,6 +484,9 @@ impl ApiError {
             ApiError::MethodNotAllowed { allow } => format!("this path accepts {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),
             ApiError::UnsupportedMediaType => "send the body as application/json".to_owned(),
+            ApiError::EmergencyNumber { .. } => {
+                "emergency numbers get no texts or calls from agents; nothing was charged".to_owned()
+            }
             ApiError::ContentBlocked { categories, .. } => {
                 format!("this may not be published or sent here ({})", categories.join(", "))
             }
@@ -562,6 +572,7 @@ impl ApiError {
                     body["details"] = json!(details);
                 }
             }
+            ApiError::EmergencyNumber { number } => body["blocked_number"] = json!(number),
             ApiError::ContentBlocked { categories, places } => {
                 body["categories"] = json!(categories);
                 if !places.is_empty() {
@@ -654,7 +665,7 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
-        let rows: [(ApiError, u16, &str); 44] = [
+        let rows: [(ApiError, u16, &str); 45] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -693,6 +704,7 @@ mod tests {
             (ApiError::NotificationNotFound, 404, "notification_not_found"),
             (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
             (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
+            (ApiError::EmergencyNumber { number: "911".to_owned() }, 400, "emergency_number_blocked"),
             (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
             (ApiError::SlugTaken, 409, "slug_taken"),
             (ApiError::SoulExists, 409, "soul_exists"),

@@ -1,7 +1,8 @@
 //! Adapters to outside systems: the chain ([`chain`]), DNS ([`dns`]), the language model ([`model`]), a browser
 //! ([`browser`]), signatures of webhooks ([`signature`], [`sns`]), and the HTTP client for all other providers
-//! ([`outbound`]). Facilitator and relayer are in the ledger, beside the payments they settle.
+//! ([`outbound`]), with AWS's signatures ([`aws`]). Facilitator and relayer are in the ledger, beside the payments they settle.
 
+pub mod aws;
 pub mod browser;
 pub mod chain;
 pub mod dns;

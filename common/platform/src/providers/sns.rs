@@ -55,6 +55,8 @@ pub struct Message {
     pub kind: Kind,
     /// The same in every repetition. ASCII without spaces, at most 100 bytes.
     pub id: String,
+    /// When it was published. The same in every repetition.
+    pub at: Timestamp,
     /// The publisher's text.
     pub text: String,
     /// The text that was signed.
@@ -176,6 +178,7 @@ impl Message {
         Ok(Message {
             kind,
             id: posted.message_id.clone(),
+            at,
             signed: posted.signed_text(kind)?,
             signature: base64_any(&posted.signature).ok_or(SnsError::Unreadable("the Signature is not base64"))?,
             origin: format!("https://{host}"),

@@ -7,7 +7,8 @@ pub mod ses;
 pub mod smtp;
 
 use base::ids::RequestId;
-use base::untrusted_text;
+pub use messages::hand::Handed;
+pub(crate) use messages::hand::{clean_reason, unanswered};
 use platform::config::{Capability, Config};
 use tokio::time::Instant;
 use tools::Toolbox;
@@ -26,32 +27,8 @@ pub struct Outgoing<'a> {
     pub index: u32,
 }
 
-/// What became of it. A `reason` is for the sender; it is cleaned and short.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Handed {
-    Accepted {
-        provider: &'static str,
-        provider_message_id: Option<String>,
-    },
-    /// Refused for good.
-    Refused {
-        reason: String,
-    },
-    /// Certainly not accepted; a later attempt may succeed.
-    NotNow {
-        reason: String,
-    },
-    /// It may have been accepted, so it is never sent again.
-    Unknown {
-        reason: String,
-    },
-}
-
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [ses::NAME, smtp::NAME];
-
-/// Longest reason, in characters.
-const MAX_REASON_CHARS: usize = 300;
 
 /// The provider in use: the first of `EMAIL_PROVIDERS`. `None` if there is none, or if it is `smtp` without a relay.
 pub fn chosen(config: &Config) -> Option<&'static str> {
@@ -67,10 +44,4 @@ pub async fn hand_over(toolbox: &Toolbox, mail: Outgoing<'_>, deadline: Instant)
         Some(_) => smtp::hand_over(toolbox, mail, deadline).await,
         None => Handed::Refused { reason: "this deployment cannot reach addresses outside itself".to_owned() },
     }
-}
-
-/// A provider's or mail host's own words on one line, without invisible characters, cut to 300 characters.
-pub(crate) fn clean_reason(text: &str) -> String {
-    let text = untrusted_text::visible(text);
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_REASON_CHARS).collect()
 }

@@ -7,17 +7,16 @@
 
 use base::encoding::push_base64;
 use http::Method;
-use http::header::HeaderMap;
 use platform::http::log;
 use platform::net::PlainHttp;
-use platform::providers::{Ask, OutboundError};
+use platform::providers::{Ask, aws};
 use platform::store::StoreError;
 use platform::store::aws::SignedHttp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::Toolbox;
 
-use super::{Handed, Outgoing, clean_reason};
+use super::{Handed, Outgoing, clean_reason, unanswered};
 
 pub const NAME: &str = "ses";
 
@@ -27,8 +26,6 @@ pub const TAG_INDEX: &str = "index";
 
 const PATH: &str = "/v2/email/outbound-emails";
 const JSON: &str = "application/json";
-/// The headers that the signature adds. The session token is there only with temporary credentials.
-const SIGNATURE: [&str; 3] = ["authorization", "x-amz-date", "x-amz-security-token"];
 /// SES's own limit is per account (1 in the sandbox, then 14 and more). Above it SES answers 429, and the mail waits.
 const PER_SECOND: f64 = 14.0;
 
@@ -60,7 +57,7 @@ pub async fn hand_over(toolbox: &Toolbox, mail: Outgoing<'_>, deadline: Instant)
             let body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
             answered(answer.status, answer.error_type.as_deref(), &body)
         }
-        Err(error) => unanswered(&error),
+        Err(error) => unanswered(&error, "the mail provider"),
     }
 }
 
@@ -93,19 +90,8 @@ fn signed(toolbox: &Toolbox, own_origin: &str, ask: Ask, body: Option<&Value>) -
     // Only signs; the connections are those of `Outbound`.
     let signer = SignedHttp::new(PlainHttp::new(None), &toolbox.config.aws);
     let origin = toolbox.config.providers.urls.get(NAME).map_or(own_origin, String::as_str);
-    let headers: &[(&str, &str)] = if body.is_some() { &[("content-type", JSON)] } else { &[] };
-    let bytes = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-    let request = signer.sign("ses", ask.method.as_str(), &format!("{origin}{}", ask.path), headers, bytes)?;
-    let (head, bytes) = request.into_parts();
-    let ask = Ask { body: body.map(|_| (JSON, bytes)), ..ask };
-    Ok(SIGNATURE.into_iter().fold(ask, |ask, name| match text_of(&head.headers, name) {
-        Some(value) => ask.header(name, value),
-        None => ask,
-    }))
-}
-
-fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
+    let body = body.map(|body| (JSON, body.to_string().into_bytes()));
+    aws::signed(&signer, "ses", origin, Ask { body, ..ask })
 }
 
 /// The outcome of an answer with status 2xx, 400 or 404.
@@ -144,22 +130,6 @@ fn answered(status: u16, error_type: Option<&str>, body: &Value) -> Handed {
     }
     let reason = if message.is_empty() { format!("the mail provider answered HTTP {status}") } else { message };
     Handed::Refused { reason }
-}
-
-/// The outcome without a usable answer. A status of 500 and above does not say whether the mail was accepted.
-fn unanswered(error: &OutboundError) -> Handed {
-    let reason = format!("the mail provider {error}");
-    match error {
-        OutboundError::NotConfigured(_)
-        | OutboundError::NotAsked(_)
-        | OutboundError::TooMany
-        | OutboundError::Unauthorized(_) => Handed::NotNow { reason },
-        OutboundError::Refused(400..=499) => Handed::Refused { reason },
-        OutboundError::Refused(_)
-        | OutboundError::Unknown(_)
-        | OutboundError::Unreadable(_)
-        | OutboundError::Failed(_) => Handed::Unknown { reason },
-    }
 }
 
 /// What SES knows of a domain.
@@ -311,7 +281,7 @@ mod tests {
         Accepted,
         Refused,
         NotNow,
-        Unknown,
+        Other,
     }
 
     fn is(handed: &Handed) -> Is {
@@ -319,7 +289,7 @@ mod tests {
             Handed::Accepted { .. } => Is::Accepted,
             Handed::Refused { .. } => Is::Refused,
             Handed::NotNow { .. } => Is::NotNow,
-            Handed::Unknown { .. } => Is::Unknown,
+            Handed::Suppressed { .. } | Handed::Unknown { .. } => Is::Other,
         }
     }
 
@@ -347,17 +317,6 @@ mod tests {
             (404, json!({"message": "Configuration set does not exist"}), Is::Refused),
         ] {
             assert_eq!(is(&answered(status, None, &body)), outcome, "{status} {body}");
-        }
-        let why = || "cause".to_owned();
-        for (error, outcome) in [
-            (OutboundError::NotAsked(why()), Is::NotNow),
-            (OutboundError::TooMany, Is::NotNow),
-            (OutboundError::Unauthorized(403), Is::NotNow),
-            (OutboundError::Refused(413), Is::Refused),
-            (OutboundError::Refused(503), Is::Unknown),
-            (OutboundError::Unknown(why()), Is::Unknown),
-        ] {
-            assert_eq!(is(&unanswered(&error)), outcome, "{error:?}");
         }
     }
 

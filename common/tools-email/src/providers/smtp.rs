@@ -122,6 +122,7 @@ mod tests {
         let outcome = |status, text: &str, is_early| match failed(status, text, is_early) {
             Handed::Accepted { .. } => "accepted",
             Handed::Refused { .. } => "refused",
+            Handed::Suppressed { .. } => "suppressed",
             Handed::NotNow { .. } => "not now",
             Handed::Unknown { .. } => "unknown",
         };

@@ -1,0 +1,293 @@
+//! Agents' own phone numbers. The source of a number is the provider in use, or [`EMBEDDED`] without one. An agent has one
+//! number of each source, and buys it once.
+//!
+//! | item | key |
+//! |---|---|
+//! | an agent's number of a source | `AGENT#<agent>` / `PHONE#<source>` |
+//! | the owner of a number | `PHONE#<number>` / `OWNER` |
+//! | a source has no number left | `PHONES#<source>` / `NONE_LEFT` |
+//!
+//! Embedded numbers are fictitious: nobody outside this deployment has them. At a provider, the operator's own numbers are
+//! the pool, and nothing is bought there, so agents cannot run up the operator's bill.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest::sha256_parts;
+use base::ids::{AgentId, RequestId, uuid_of};
+use base::money::Usdc;
+use platform::config::Config;
+use platform::providers::outbound::OutboundError;
+use platform::store::db::Query;
+use platform::store::{Db, Key, StoreError, Write, WriteError};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tools::Toolbox;
+use uuid::Uuid;
+
+use crate::number::Number;
+use crate::providers;
+
+/// The catalog's price of a number, in micro-USDC. It is paid once.
+pub const FEE: Usdc = Usdc::from_micro(5_000_000);
+/// The source of numbers without a provider.
+pub const EMBEDDED: &str = "embedded";
+
+/// Embedded numbers that are looked at for one agent: one batch.
+const CANDIDATES: u8 = 100;
+/// Free numbers that one registration tries to take. Others may take them at the same time.
+const TRIES: usize = 20;
+/// How long a source without a free number is not asked again.
+const NONE_LEFT_FOR: Duration = Duration::from_secs(600);
+/// Least time between two writes of [`Phone::last_used_at`].
+const USED_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// More sources than there are providers.
+const MAX_SOURCES: usize = 10;
+
+/// An agent's number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phone {
+    /// Derived from the number.
+    pub id: Uuid,
+    pub agent: AgentId,
+    pub number: Number,
+    pub source: String,
+    /// The job that paid for it.
+    pub bought_by: RequestId,
+    pub created: Timestamp,
+    /// When it last sent a text, to the day.
+    #[serde(default)]
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// The owner of a number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    pub agent: AgentId,
+    /// [`Phone::id`]
+    pub id: Uuid,
+    pub source: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoneLeft {
+    until: Timestamp,
+    /// Unix seconds after which the row may be deleted.
+    expires: i64,
+}
+
+/// What a registration found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registered {
+    /// This job bought the number: it pays for it. The same again if it is asked again.
+    New(Phone),
+    /// The agent had the number before.
+    Known(Phone),
+    NoneLeft,
+}
+
+impl Registered {
+    fn of(phone: Phone, request_id: RequestId) -> Registered {
+        if phone.bought_by == request_id { Registered::New(phone) } else { Registered::Known(phone) }
+    }
+}
+
+#[derive(Debug)]
+pub enum RegisterError {
+    /// The agent may have the number: ask again.
+    Store(StoreError),
+    /// The provider did not name the operator's numbers. Nothing was registered.
+    Provider(OutboundError),
+}
+
+impl From<StoreError> for RegisterError {
+    fn from(error: StoreError) -> RegisterError {
+        RegisterError::Store(error)
+    }
+}
+
+impl From<OutboundError> for RegisterError {
+    fn from(error: OutboundError) -> RegisterError {
+        RegisterError::Provider(error)
+    }
+}
+
+fn partition(agent: AgentId) -> String {
+    format!("AGENT#{agent}")
+}
+
+fn phone_key(agent: AgentId, source: &str) -> Key {
+    Key::new(partition(agent), format!("PHONE#{source}"))
+}
+
+/// The key of a number's [`Owner`].
+pub fn owner_key(number: &Number) -> Key {
+    Key::new(format!("PHONE#{}", number.as_str()), "OWNER")
+}
+
+fn none_left_key(source: &str) -> Key {
+    Key::new(format!("PHONES#{source}"), "NONE_LEFT")
+}
+
+/// The source of numbers now: the provider in use, or [`EMBEDDED`].
+pub fn source(config: &Config) -> &'static str {
+    providers::chosen(config).unwrap_or(EMBEDDED)
+}
+
+/// The agent's number of a source.
+pub async fn of_agent(db: &Db, agent: AgentId, source: &str) -> Result<Option<Phone>, StoreError> {
+    db.get_latest(&db.tables.messages, phone_key(agent, source)).await
+}
+
+/// The agent's numbers of all sources, oldest first.
+pub async fn list(db: &Db, agent: AgentId) -> Result<Vec<Phone>, StoreError> {
+    let query = Query::prefixed(&db.tables.messages, &partition(agent), "PHONE#", MAX_SOURCES)?;
+    let mut phones: Vec<Phone> = db.query(query.latest()).await?;
+    phones.sort_by(|one, other| (one.created, &one.number).cmp(&(other.created, &other.number)));
+    Ok(phones)
+}
+
+/// The agent that has a number.
+pub async fn owner_of(db: &Db, number: &Number) -> Result<Option<Owner>, StoreError> {
+    db.get_latest(&db.tables.messages, owner_key(number)).await
+}
+
+/// Gives the agent a number of the source in use, unless it has one. One transaction writes both rows, each only if it is
+/// new, so that parallel jobs of an agent end with one number, and parallel agents with different ones. Waits for the
+/// provider until `deadline`.
+pub async fn register(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    request_id: RequestId,
+    deadline: Instant,
+) -> Result<Registered, RegisterError> {
+    let (db, source) = (&toolbox.db, source(&toolbox.config));
+    if let Some(phone) = of_agent(db, agent, source).await? {
+        return Ok(Registered::of(phone, request_id));
+    }
+    let now = toolbox.clock.now();
+    for number in free(db, candidates(toolbox, source, agent, deadline).await?).await? {
+        let id = uuid_of(&[b"phone", number.as_str().as_bytes()]);
+        let source = source.to_owned();
+        let phone = Phone { id, agent, number, source, bought_by: request_id, created: now, last_used_at: None };
+        if let Some(registered) = give(db, phone).await? {
+            return Ok(registered);
+        }
+    }
+    let until = now.plus(NONE_LEFT_FOR);
+    let none_left = NoneLeft { until, expires: until.secs() };
+    db.write_if(Write::put(&db.tables.messages, none_left_key(source), &none_left)?).await?;
+    Ok(Registered::NoneLeft)
+}
+
+/// Writes both rows of a number. `None`: another agent was faster.
+async fn give(db: &Db, phone: Phone) -> Result<Option<Registered>, StoreError> {
+    let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone() };
+    let table = &db.tables.messages;
+    let writes = [
+        Write::put(table, phone_key(phone.agent, &phone.source), &phone)?.only_if_new(),
+        Write::put(table, owner_key(&phone.number), &owner)?.only_if_new(),
+    ];
+    let known = match db.transact(&writes).await {
+        Ok(()) => return Ok(Some(Registered::New(phone))),
+        Err(error) if error.refused(0).is_some() => StoreError::new("an agent's phone number vanished"),
+        Err(WriteError::Refused(_)) => return Ok(None),
+        // The answer may be lost, and the rows may be there.
+        Err(WriteError::Failed(error)) => error,
+    };
+    let found = of_agent(db, phone.agent, &phone.source).await?;
+    found.map(|found| Some(Registered::of(found, phone.bought_by))).ok_or(known)
+}
+
+/// The number that an earlier attempt of this job registered, or that the agent had before. Registers nothing.
+pub async fn recorded(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    request_id: RequestId,
+) -> Result<Option<Registered>, StoreError> {
+    let phone = of_agent(&toolbox.db, agent, source(&toolbox.config)).await?;
+    Ok(phone.map(|phone| Registered::of(phone, request_id)))
+}
+
+/// Numbers for this agent, in the order in which they are tried. Different agents begin at different ones, so that they
+/// rarely meet.
+async fn candidates(
+    toolbox: &Toolbox,
+    source: &str,
+    agent: AgentId,
+    deadline: Instant,
+) -> Result<Vec<Number>, OutboundError> {
+    if source == EMBEDDED {
+        return Ok(embedded(agent));
+    }
+    let mut pool = distinct(providers::numbers(toolbox, deadline).await?);
+    let first = usize::try_from(place(agent, 0) % pool.len().max(1) as u64).unwrap_or_default();
+    pool.rotate_left(first);
+    Ok(pool)
+}
+
+fn embedded(agent: AgentId) -> Vec<Number> {
+    let count = Number::fictitious_count().max(1);
+    distinct((0..CANDIDATES).map(|attempt| Number::fictitious(place(agent, attempt) % count)).collect())
+}
+
+/// Without repetitions, which a batch may not have.
+fn distinct(mut numbers: Vec<Number>) -> Vec<Number> {
+    let mut seen = HashSet::new();
+    numbers.retain(|number| seen.insert(number.clone()));
+    numbers
+}
+
+fn place(agent: AgentId, attempt: u8) -> u64 {
+    let digest = sha256_parts(&[b"phone", agent.bytes(), &[attempt]]);
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_be_bytes(first)
+}
+
+/// Those that have no owner, as far as an eventually consistent read tells; at most [`TRIES`].
+async fn free(db: &Db, numbers: Vec<Number>) -> Result<Vec<Number>, StoreError> {
+    let keys: Vec<Key> = numbers.iter().map(owner_key).collect();
+    let owners: Vec<Option<Owner>> = db.batch_get(&db.tables.messages, &keys, false).await?;
+    let free = numbers.into_iter().zip(owners).filter(|(_, owner)| owner.is_none());
+    Ok(free.map(|(number, _)| number).take(TRIES).collect())
+}
+
+/// Whether a registration found no free number of this source within the last ten minutes.
+pub async fn none_left(db: &Db, source: &str, now: Timestamp) -> Result<bool, StoreError> {
+    let row: Option<NoneLeft> = db.get(&db.tables.messages, none_left_key(source)).await?;
+    Ok(row.is_some_and(|row| now < row.until))
+}
+
+/// Notes that the number sent a text; at most once a day.
+pub async fn used(db: &Db, phone: &Phone, now: Timestamp) -> Result<(), StoreError> {
+    if phone.last_used_at.is_some_and(|at| now < at.plus(USED_AFTER)) {
+        return Ok(());
+    }
+    let key = phone_key(phone.agent, &phone.source);
+    let write = Write::update(&db.tables.messages, key, "SET #last_used_at = :now")
+        .only_if("attribute_exists(#pk)")
+        .bind("now", now)?;
+    db.write_if(write).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_agent_has_embedded_numbers_of_its_own_to_try() {
+        let numbers = |byte: u8| embedded(AgentId::from_bytes([byte; 16]));
+        let of_one = numbers(1);
+        // Some are the same number by chance.
+        assert!(of_one.len() > 90, "{}", of_one.len());
+        assert_eq!(of_one.iter().collect::<HashSet<_>>().len(), of_one.len());
+        for number in &of_one {
+            assert!(number.is_fictitious(), "{number:?}");
+            assert_eq!(Number::parse(number.as_str()).as_ref(), Ok(number));
+        }
+        assert_eq!(of_one, numbers(1), "the same in every attempt");
+        assert_ne!(of_one[0], numbers(2)[0]);
+    }
+}

@@ -1,0 +1,91 @@
+//! Handing a text to a provider, for numbers outside this deployment, and the operator's numbers there.
+//!
+//! What may become of a text is described at [`Handed`].
+
+pub mod aws;
+pub mod twilio;
+
+use base::ids::RequestId;
+use messages::hand::Handed;
+use platform::config::{Capability, Config};
+use platform::providers::OutboundError;
+use tokio::time::Instant;
+use tools::Toolbox;
+
+use crate::number::Number;
+use crate::segments::Segments;
+
+/// A text to one number, ready to be sent.
+#[derive(Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// One of the operator's numbers at the provider.
+    pub from: &'a Number,
+    pub to: &'a Number,
+    /// [`prepared`](crate::segments::prepared)
+    pub body: &'a str,
+    /// Providers return these two with what they report of the text.
+    pub request_id: RequestId,
+    pub index: u32,
+}
+
+/// The providers that have an adapter.
+pub const NAMES: [&str; 2] = [aws::NAME, twilio::NAME];
+
+/// Most numbers of the operator that agents can get.
+pub const MAX_NUMBERS: usize = 500;
+/// How long a provider may keep a text before it gives up, in seconds.
+const VALID_SECS: u32 = 14_400;
+/// Most that a provider may ask for one segment, in US cents. It only stops accidents: in most countries a segment costs the
+/// operator more than it is sold for, which `SMS_COUNTRIES` is about.
+const MAX_CENTS: u32 = 10;
+/// The provider, in reasons for the sender.
+const WHO: &str = "the text provider";
+
+/// The provider in use: the first of `SMS_PROVIDERS`.
+pub fn chosen(config: &Config) -> Option<&'static str> {
+    let first = config.providers.order(Capability::Sms).first()?;
+    NAMES.into_iter().find(|name| name == first)
+}
+
+/// Hands a text to the provider in use. Ends by `deadline`.
+pub async fn hand_over(toolbox: &Toolbox, text: Outgoing<'_>, deadline: Instant) -> Handed {
+    match chosen(&toolbox.config) {
+        Some(aws::NAME) => aws::hand_over(toolbox, text, deadline).await,
+        Some(_) => twilio::hand_over(toolbox, text, deadline).await,
+        None => Handed::Refused { reason: "this deployment cannot reach numbers outside itself".to_owned() },
+    }
+}
+
+/// The operator's numbers at the provider in use that send and receive texts, at most [`MAX_NUMBERS`]. None without a
+/// provider.
+pub async fn numbers(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Number>, OutboundError> {
+    match chosen(&toolbox.config) {
+        Some(aws::NAME) => aws::numbers(toolbox, deadline).await,
+        Some(_) => twilio::numbers(toolbox, deadline).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Why a text is too long for the provider in use; follows the field's name. Twilio takes what we take.
+pub fn too_long(config: &Config, segments: &Segments) -> Option<&'static str> {
+    if chosen(config) == Some(aws::NAME) { aws::too_long(segments) } else { None }
+}
+
+/// The most that a text of so many segments may cost, in US dollars. Both providers compare it with the whole text's price.
+fn max_price(segments: u32) -> String {
+    let cents = MAX_CENTS.saturating_mul(segments.max(1));
+    format!("{}.{:02}", cents / 100, cents % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segments::MAX_SEGMENTS;
+
+    #[test]
+    fn the_highest_price_grows_with_the_segments() {
+        for (segments, price) in [(0, "0.10"), (1, "0.10"), (9, "0.90"), (10, "1.00"), (MAX_SEGMENTS, "4.90")] {
+            assert_eq!(max_price(segments), price, "{segments}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Checks what the texts of agents need: who takes those to numbers outside, with which key, and who tells of them.
+
+use platform::config::{Capability, Config};
+
+use super::Report;
+
+const CHECK: &str = "texts";
+
+pub fn check(config: &Config, report: &mut Report) {
+    match config.providers.order(Capability::Sms).first().map(String::as_str) {
+        None => {
+            let remedy = "set SMS_PROVIDERS to aws_sms or twilio, if agents are to text others (docs/SMS.md)";
+            report.warn(CHECK, "SMS_PROVIDERS is not set, so numbers outside this deployment are refused", remedy);
+        }
+        Some("aws_sms") if config.sms.topics.is_empty() || config.sms.configuration_set.is_none() => {
+            let remedy = "set SMS_CONFIGURATION_SET to a set that publishes to a topic, and SMS_TOPICS to that topic, in \
+                          settings.json (docs/SMS.md)";
+            report.warn(CHECK, "nobody tells this deployment of deliveries, and received texts do not arrive", remedy);
+        }
+        Some("twilio") if lacks_key(config) => {
+            let remedy = "set twilio in PROVIDER_KEYS to the account's SID, a colon and its auth token (docs/SMS.md)";
+            report.fail(CHECK, "SMS_PROVIDERS names twilio, but there is no key for it", remedy);
+        }
+        Some("twilio") if config.base_url.is_none() => {
+            let remedy = "set PUBLIC_BASE_URL to the origin that Twilio can reach";
+            report.fail(CHECK, "Twilio cannot tell of texts, because the service does not know its origin", remedy);
+        }
+        Some(name) => {
+            report.ok(CHECK, format!("texts to others go by {name}, to {}", config.sms.countries.join(", ")));
+        }
+    }
+}
+
+/// A key in a secret is not read here.
+fn lacks_key(config: &Config) -> bool {
+    match config.providers.keys.get("twilio") {
+        Some(key) => !key.expose().split_once(':').is_some_and(|(sid, token)| !sid.is_empty() && !token.is_empty()),
+        None => config.providers.keys_secret_arn.is_none(),
+    }
+}

@@ -1,0 +1,487 @@
+//! Texts: prices and segments, sending between agents and to the phone network, limits and refusals. Agents' numbers are in
+//! `numbers`, received texts and STOP in `inbox`, the providers' requests and reports in `providers`, crashes in `crashes`.
+
+mod crashes;
+mod inbox;
+mod numbers;
+mod providers;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{Method, Response};
+use base::clock::Clock;
+use base::ids::RequestId;
+use futures_util::future::join_all;
+use local::{Options, Stack};
+use platform::store::{Key, Write};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tools_sms::number::Number;
+use tools_sms::phone::{self, Registered};
+use tools_sms::segments::Encoding;
+use tools_sms::velocity::{MAX_A_DAY, MAX_TO_BLOCK};
+
+use crate::email::one_day;
+use crate::support::receiver::Receiver;
+use crate::support::{Answer, Payer, books, eventually, run, stack, stack_with};
+use crate::webhooks;
+
+const SEND: &str = "/v1/tools/sms/send";
+const INBOX: &str = "/v1/tools/sms/inbox";
+const NUMBERS: &str = "/v1/tools/voice/numbers";
+/// micro-USDC per segment and recipient
+const EACH: u64 = 3_500;
+/// micro-USDC for a number
+const FEE: u64 = 5_000_000;
+/// What an agent has on chain at first, in micro-USDC.
+const FUNDS: u64 = 20_000_000;
+
+/// A wallet with twenty dollars.
+#[derive(Clone)]
+struct Agent {
+    payer: Payer,
+}
+
+impl Agent {
+    async fn new(stack: &Stack) -> Agent {
+        Agent { payer: Payer::with(stack, FUNDS).await }
+    }
+
+    /// One that has a number.
+    async fn with_number(stack: &Stack) -> (Agent, Number) {
+        let agent = Agent::new(stack).await;
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let toolbox = &stack.worker.toolbox;
+        let registered = phone::register(toolbox, agent.payer.agent(), RequestId::random(), deadline).await;
+        let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
+        (agent, phone.number)
+    }
+
+    /// Asks for the price, as a client that names its wallet.
+    async fn ask(&self, body: &Value) -> Answer {
+        let agent = self.payer.address().to_string();
+        self.payer.client.post(SEND, &[("x-agent-id", agent.as_str())], body).await
+    }
+
+    /// Pays a 402.
+    async fn pay(&self, unpaid: &Answer, body: &Value) -> Answer {
+        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+        let (agent, asked) = (self.payer.address().to_string(), unpaid.json());
+        let quote = asked["context"]["quote_id"].as_str().expect("a quote");
+        let payment = self.payer.pay(unpaid);
+        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
+        self.payer.client.post(SEND, &headers, body).await
+    }
+
+    /// Asks, pays, and waits for the job's end.
+    async fn text(&self, to: impl Into<Value>, message: &str) -> Value {
+        let body = text_to(to, message);
+        let unpaid = self.ask(&body).await;
+        self.ended(self.pay(&unpaid, &body).await).await
+    }
+
+    async fn ended(&self, accepted: Answer) -> Value {
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let body = accepted.json();
+        assert_eq!((&body["tool"], &body["status"]), (&json!("sms"), &json!("processing")));
+        self.payer.finished(body["request_id"].as_str().expect("an id")).await
+    }
+
+    /// What its inbox shows, newest first.
+    async fn texts(&self) -> Vec<Value> {
+        let answer = self.payer.get(INBOX).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()["messages"].as_array().expect("a list").clone()
+    }
+
+    /// What it has paid on chain so far, and the credits that it has, in micro-USDC.
+    async fn money(&self, stack: &Stack) -> (u64, u64) {
+        let left = u64::try_from(self.payer.balance(stack).await).expect("an amount");
+        (FUNDS - left, books::audit(&stack.app.db, self.payer.agent()).await.credits.micro())
+    }
+}
+
+fn text_to(to: impl Into<Value>, message: &str) -> Value {
+    json!({"to_number": to.into(), "message": message})
+}
+
+/// The price in a 402, in micro-USDC.
+fn price(unpaid: &Answer) -> u64 {
+    let asked = unpaid.base64_header("payment-required");
+    asked["accepts"][0]["amount"].as_str().and_then(|amount| amount.parse().ok()).expect("an amount")
+}
+
+/// A phone that Twilio answers about by its last digit: it has opted out (1), cannot get texts (2), or the answer is lost (3).
+fn phone_outside(last: u32) -> String {
+    format!("+1415234567{last}")
+}
+
+/// Twilio with numbers for agents. It accepts no text.
+#[derive(Clone)]
+struct Twilio {
+    url: String,
+    /// The bodies of the requests to send a text.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Twilio {
+    async fn start() -> Twilio {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let twilio = Twilio { url, asked: Arc::default() };
+        let asked = twilio.asked.clone();
+        let router = Router::new().fallback(move |method: Method, body: String| {
+            let asked = asked.clone();
+            async move {
+                let (status, answer) = if method == Method::GET {
+                    (200, pool())
+                } else {
+                    let answer = answer(&body);
+                    asked.lock().expect("a lock").push(body);
+                    answer
+                };
+                let response = Response::builder().status(status).header("content-type", "application/json");
+                response.body(answer.to_string()).expect("a response")
+            }
+        });
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        twilio
+    }
+
+    fn options(&self, options: Options) -> Options {
+        options
+            .with("SMS_PROVIDERS", "twilio")
+            .with("PROVIDER_KEYS", json!({"twilio": "AC0123456789abcdef0123456789abcdef:token"}).to_string())
+            .with("PROVIDER_URLS", json!({"twilio": self.url}).to_string())
+    }
+
+    async fn stack(&self) -> Stack {
+        stack_with(|options| self.options(options)).await
+    }
+
+    /// How many texts it was asked to send.
+    fn count(&self) -> usize {
+        self.asked.lock().expect("a lock").len()
+    }
+}
+
+fn pool() -> Value {
+    let number = |index: u32| json!({"phone_number": format!("+1206234567{index}"), "capabilities": {"sms": true}});
+    json!({"incoming_phone_numbers": (0..8).map(number).collect::<Vec<_>>()})
+}
+
+fn answer(form: &str) -> (u16, Value) {
+    let mut pairs = url::form_urlencoded::parse(form.as_bytes());
+    let to = pairs.find(|(name, _)| name == "To").map(|(_, to)| to.into_owned()).expect("a recipient");
+    let code = match to.chars().last() {
+        Some('1') => 21_610,
+        Some('3') => return (500, json!({"code": 20_500, "message": "Internal Server Error", "status": 500})),
+        _ => 21_211,
+    };
+    (400, json!({"code": code, "message": "no", "more_info": "", "status": 400}))
+}
+
+#[test]
+fn two_agents_text_each_other() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed())).await;
+        let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let hook = webhooks::create(&bob.payer, &json!({"url": receiver.url, "events": ["sms.received"]})).await;
+        bob.payer.give_credits(&stack, FEE).await;
+        let bought = bob.payer.change("POST", NUMBERS, &json!({})).await;
+        assert_eq!(bought.status, 201, "{}", bought.text);
+        let of_bob = bought.json()["data"]["phone_number"].as_str().expect("a number").to_owned();
+        assert_eq!(bob.money(&stack).await, (0, 0));
+
+        let body = text_to(of_bob.as_str(), "Shall we meet on Monday?");
+        let unpaid = ada.ask(&body).await;
+        assert_eq!(price(&unpaid), FEE + EACH);
+        let context = &unpaid.json()["context"];
+        for (member, value) in [
+            ("tool", json!("sms")),
+            ("recipient_count", json!(1)),
+            ("message_length", json!(24)),
+            ("segment_count", json!(1)),
+            ("encoding", json!("GSM-7")),
+            ("per_message_rate", json!("0.003500")),
+            ("messaging_fee", json!("0.003500")),
+            ("phone_registration_fee", json!("5.000000")),
+            ("needs_phone_registration", json!(true)),
+        ] {
+            assert_eq!(context[member], value, "{member}: {context}");
+        }
+        let accepted = ada.pay(&unpaid, &body).await;
+        assert_eq!(accepted.json()["sms"], json!({"to_numbers": [of_bob], "segment_count": 1}), "{}", accepted.text);
+        let job = ada.ended(accepted).await;
+        assert_eq!(job["status"], "completed", "{job}");
+        let result = &job["result"];
+        let of_ada = result["registration"]["phone_number"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned();
+        assert_eq!(result["registration"]["fee"], "5.000000");
+        assert_eq!((&result["status"], &result["cost"]), (&json!("all_delivered"), &json!("5.003500")), "{job}");
+        assert_eq!((&result["sent"], &result["delivered"], &result["total"]), (&json!(1), &json!(1), &json!(1)));
+        assert_eq!(result["details"], json!([{"to": of_bob, "from": of_ada, "status": "delivered"}]));
+        assert_eq!(
+            (&job["sms_tracking"]["status"], &job["sms_tracking"]["from"]),
+            (&json!("delivered"), &json!(of_ada))
+        );
+        assert_eq!(ada.money(&stack).await, (FEE + EACH, 0));
+
+        let texts = bob.texts().await;
+        let [text] = &texts[..] else { panic!("one text: {texts:?}") };
+        assert_eq!((&text["from"], &text["to"]), (&json!(of_ada), &json!(of_bob)));
+        assert_eq!(text["body"], "Shall we meet on Monday?");
+        assert!(text.get("related_outbound_id").is_none(), "bob has not written to ada: {text}");
+        let notes = bob.payer.get("/v1/tools/notifications").await.json();
+        let notes = notes["notifications"].as_array().expect("a list").iter();
+        assert_eq!(notes.filter(|note| note["type"] == "sms_received").count(), 1);
+
+        // Bob has a number, so the answer costs one segment.
+        let reply = bob.text(of_ada.as_str(), "Yes, at noon.").await;
+        assert_eq!((&reply["status"], reply["result"].get("registration")), (&json!("completed"), None), "{reply}");
+        assert_eq!(bob.money(&stack).await, (EACH, 0));
+        let got = ada.texts().await[0].clone();
+        assert_eq!((&got["from"], &got["body"]), (&json!(of_bob), &json!("Yes, at noon.")));
+        let answered = got["related_outbound_id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+        let sent = tools_sms::inbox::sent(&stack.app.db, ada.payer.agent(), answered).await.expect("a database");
+        let sent = sent.expect("the text that it answers");
+        assert_eq!((json!(sent.request_id), sent.segments), (job["request_id"].clone(), 1));
+        assert_eq!(sent.body, "Shall we meet on Monday?");
+
+        let posted = eventually("the event", || async { receiver.received().first().cloned() }).await;
+        let event = posted.json();
+        let url = format!("{INBOX}/{}", text["id"].as_str().expect("an id"));
+        let data = json!({
+            "message_id": text["id"], "thread_id": text["thread_id"], "to": of_bob, "message_url": url,
+        });
+        assert_eq!((&event["type"], &event["data"]), (&json!("sms.received"), &data), "and nothing that ada wrote");
+        webhooks::check_signatures(hook["secret"].as_str().expect("a secret"), &posted.headers, &posted.body);
+        assert_eq!(receiver.count(), 1);
+    });
+}
+
+#[test]
+fn the_quote_counts_as_the_send() {
+    run(async {
+        let stack = stack().await;
+        let ((ada, _), (bob, of_bob)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        let (a, accents) = (|count: usize| "a".repeat(count), |count: usize| "ê".repeat(count));
+        let mut paid = 0;
+        for (message, encoding, segments) in [
+            (a(160), Encoding::Gsm7, 1),
+            (a(161), Encoding::Gsm7, 2),
+            (a(307), Encoding::Gsm7, 3),
+            (accents(70), Encoding::Ucs2, 1),
+            (accents(71), Encoding::Ucs2, 2),
+            // Neither an escape nor a surrogate pair is split.
+            (a(152) + "€" + &a(152), Encoding::Gsm7, 3),
+            (accents(66) + "😀" + &accents(66), Encoding::Ucs2, 3),
+            // Written with combining marks, sent as one letter each.
+            ("u\u{308}".repeat(160), Encoding::Gsm7, 1),
+        ] {
+            let label = format!("{} characters, {encoding:?}", message.chars().count());
+            let body = text_to(of_bob.as_str(), &message);
+            let unpaid = ada.ask(&body).await;
+            let context = &unpaid.json()["context"];
+            let counted = (&context["segment_count"], &context["encoding"], price(&unpaid));
+            assert_eq!(counted, (&json!(segments), &json!(encoding), EACH * segments), "{label}");
+            let accepted = ada.pay(&unpaid, &body).await;
+            assert_eq!(accepted.json()["sms"]["segment_count"], segments, "{label}: {}", accepted.text);
+            let job = ada.ended(accepted).await;
+            assert_eq!((&job["status"], &job["result"]["segment_count"]), (&json!("completed"), &json!(segments)));
+            paid += EACH * segments;
+            assert_eq!(ada.money(&stack).await, (paid, 0), "{label}");
+        }
+        assert_eq!(bob.texts().await[0]["body"], "ü".repeat(160));
+    });
+}
+
+#[test]
+fn only_accepted_texts_are_charged() {
+    run(async {
+        let twilio = Twilio::start().await;
+        let stack = twilio.stack().await;
+        let (ada, carl) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let (bob, of_bob) = Agent::with_number(&stack).await;
+        let to = json!([of_bob, phone_outside(1), phone_outside(2), phone_outside(3)]);
+        let job = ada.text(to, "Hello").await;
+        let result = &job["result"];
+        assert_eq!((&job["status"], &result["status"]), (&json!("completed"), &json!("partial")), "{job}");
+        assert_eq!((&result["sent"], &result["failed"], &result["total"]), (&json!(1), &json!(3), &json!(4)));
+        let details = result["details"].as_array().expect("a list").iter();
+        let states: Vec<&str> = details.map(|detail| detail["status"].as_str().expect("a state")).collect();
+        assert_eq!(states, ["delivered", "opted_out", "failed", "ambiguous"], "{job}");
+        assert_eq!((&result["warning"], &result["cost"]), (&json!("delivery_unknown"), &json!("5.003500")), "{job}");
+        assert_eq!(ada.money(&stack).await, (FEE + 4 * EACH, 3 * EACH), "{job}");
+        assert_eq!(bob.texts().await.len(), 1);
+        assert_eq!(twilio.count(), 3, "the one whose answer was lost is not sent again");
+
+        // A refusal for an opt-out is known from then on, for this number.
+        let job = ada.text(phone_outside(1), "Hello again").await;
+        assert_eq!((&job["status"], &job["result"]["status"]), (&json!("completed"), &json!("failed")), "{job}");
+        assert_eq!((ada.money(&stack).await, twilio.count()), ((FEE + 5 * EACH, 4 * EACH), 3), "{job}");
+
+        // Nobody gets it: the number is the agent's all the same.
+        let job = carl.text(phone_outside(2), "Hello").await;
+        assert_eq!((&job["status"], &job["result"]["status"]), (&json!("completed"), &json!("failed")), "{job}");
+        assert_eq!(job["result"]["cost"], "5.000000", "{job}");
+        assert_eq!(carl.money(&stack).await, (FEE + EACH, EACH));
+        assert_eq!(price(&carl.ask(&text_to(of_bob.as_str(), "Hello")).await), EACH);
+    });
+}
+
+#[test]
+fn emergency_short_and_premium_numbers_are_refused_before_a_price() {
+    run(async {
+        let stack = stack().await;
+        let (ada, of_ada) = Agent::with_number(&stack).await;
+        for (to, blocked) in [
+            (json!("911"), "911"),
+            (json!("112"), "112"),
+            (json!("000"), "000"),
+            (json!("+1911"), "+1911"),
+            (json!("15"), "15"),
+            // They come before all other refusals.
+            (json!(["24273", of_ada, "9-1-1"]), "9-1-1"),
+        ] {
+            let answer = ada.ask(&text_to(to, "Hello")).await;
+            assert_eq!(answer.error(), (400, "emergency_number_blocked".to_owned()), "{blocked}");
+            let body = answer.json();
+            assert_eq!((&body["blocked_number"], body.get("context")), (&json!(blocked), None), "{body}");
+        }
+        for (to, path) in [
+            (json!("+19002345678"), "to_number"),
+            (json!("24273"), "to_number"),
+            (json!([of_ada, "+1415555"]), "to_number.1"),
+            (json!([of_ada, "+1 415 555 2671"]), "to_number.1"),
+            (json!([]), "to_number"),
+            (json!(vec![of_ada.as_str(); 101]), "to_number"),
+        ] {
+            let answer = ada.ask(&text_to(to, "Hello")).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}: {}", answer.text);
+            let body = answer.json();
+            assert_eq!((&body["details"][0]["path"], body.get("context")), (&json!(path), None), "{body}");
+        }
+        for message in ["", "\n ", "a\0b"] {
+            let answer = ada.ask(&text_to(of_ada.as_str(), message)).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{message:?}");
+        }
+        let threat = ada.ask(&text_to(of_ada.as_str(), "I will kill you.")).await;
+        assert_eq!(threat.error(), (400, "content_blocked".to_owned()));
+        assert_eq!(ada.money(&stack).await, (0, 0));
+    });
+}
+
+#[test]
+fn a_number_outside_needs_a_provider() {
+    run(async {
+        let fictitious = Number::fictitious(7);
+        let outside = phone_outside(2);
+        let alone = stack().await;
+        let (ada, of_ada) = Agent::with_number(&alone).await;
+        let answer = ada.ask(&text_to(json!([of_ada, outside]), "Hello")).await;
+        assert_eq!(answer.error(), (503, "provider_unavailable".to_owned()), "{}", answer.text);
+        assert!(answer.json()["message"].as_str().is_some_and(|why| why.contains("SMS_PROVIDERS")), "{}", answer.text);
+        let answer = ada.ask(&text_to(json!([of_ada, fictitious]), "Hello")).await;
+        assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{}", answer.text);
+        assert_eq!(answer.json()["details"][0]["path"], "to_number.1", "{}", answer.text);
+
+        let with_provider = Twilio::start().await.stack().await;
+        let bob = Agent::new(&with_provider).await;
+        assert_eq!(price(&bob.ask(&text_to(outside, "Hello")).await), FEE + EACH);
+        let german = bob.ask(&text_to("+4915112345678", "Hello")).await;
+        assert_eq!(german.error(), (400, "country_not_allowed".to_owned()), "{}", german.text);
+        let nobody = bob.ask(&text_to(json!(fictitious), "Hello")).await;
+        assert_eq!(nobody.error(), (400, "invalid_request".to_owned()), "{}", nobody.text);
+    });
+}
+
+/// Writes a counter of today.
+async fn used_today(stack: &Stack, counter: String, used: u32) {
+    let db = &stack.app.db;
+    let day = Clock::system().now().secs().div_euclid(24 * 3600).to_string();
+    let write = Write::update(&db.tables.messages, Key::new(counter, day), "SET #used = :used");
+    db.write(write.bind("used", used).expect("a number")).await.expect("a counter");
+}
+
+#[test]
+fn two_sends_race_for_the_last_place() {
+    run(async {
+        one_day().await;
+        let twilio = Twilio::start().await;
+        let stack = twilio.stack().await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        used_today(&stack, format!("SMSDAY#{}", ada.payer.agent()), MAX_A_DAY - 1).await;
+        let body = text_to(phone_outside(2), "Hello");
+        let unpaid = [ada.ask(&body).await, ada.ask(&body).await];
+        let send = |of: &Agent, unpaid: &Answer, body: &Value| {
+            let (of, unpaid, body) = (of.clone(), unpaid.clone(), body.clone());
+            async move { of.ended(of.pay(&unpaid, &body).await).await }
+        };
+        let ended = join_all(unpaid.iter().map(|unpaid| send(&ada, unpaid, &body))).await;
+        let [lost] = &ended.iter().filter(|job| job["status"] == "failed").collect::<Vec<_>>()[..] else {
+            panic!("exactly one goes through: {ended:?}")
+        };
+        assert_eq!(
+            (&lost["error_code"], &lost["credited_usdc"]),
+            (&json!("rate_limited"), &json!("0.003500")),
+            "{lost}"
+        );
+        // The other one was handed over, and refused.
+        assert_eq!((ada.money(&stack).await, twilio.count()), ((2 * EACH, 2 * EACH), 1));
+        assert_eq!(ada.ask(&body).await.error(), (429, "sms_limit_reached".to_owned()));
+        // Texts that stay here have places.
+        let (_, of_bob) = Agent::with_number(&stack).await;
+        assert_eq!(ada.text(of_bob.as_str(), "Hello").await["result"]["status"], "all_delivered");
+
+        // Two agents, and one place left for a block of numbers.
+        let ((carl, _), (dora, _)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        used_today(&stack, "SMSBLOCK#+1415234".to_owned(), MAX_TO_BLOCK - 1).await;
+        let unpaid = [carl.ask(&body).await, dora.ask(&body).await];
+        let ended = tokio::join!(send(&carl, &unpaid[0], &body), send(&dora, &unpaid[1], &body));
+        for job in [&ended.0, &ended.1] {
+            assert_eq!((&job["status"], &job["result"]["status"]), (&json!("completed"), &json!("failed")), "{job}");
+        }
+        assert_eq!(twilio.count(), 2, "one of them: {ended:?}");
+    });
+}
+
+#[test]
+fn a_policy_holds_texts_outside_hours_and_by_recipients() {
+    run(async {
+        let stack = stack().await;
+        let ((ada, _), (bob, of_bob)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        let (_, of_carl) = Agent::with_number(&stack).await;
+        let minute = stack.app.clock.now().secs().rem_euclid(86_400) / 60;
+        let rules = |start: i64, end: i64| {
+            let at = |minute: i64| {
+                let minute = minute.rem_euclid(24 * 60);
+                format!("{:02}:{:02}", minute / 60, minute % 60)
+            };
+            json!({"enabled": true, "approver": {"email": "alice@example.com"}, "rules": [
+                {"tool": "sms", "action": "require_approval",
+                    "when": {"outside_hours": {"timezone": "UTC", "start": at(start), "end": at(end)}}},
+                {"tool": "sms", "action": "deny", "when": {"recipients_over": 1}},
+            ]})
+        };
+        let set = async |policy: Value| {
+            let set = ada.payer.change("PUT", "/v1/agents/me/action-policy", &policy).await;
+            assert_eq!(set.status, 200, "{}", set.text);
+        };
+        let body = text_to(of_bob.as_str(), "Hello");
+        let send = async |body: &Value| match ada.ask(body).await {
+            unpaid if unpaid.status == 402 => ada.pay(&unpaid, body).await,
+            refused => refused,
+        };
+        set(rules(minute + 60, minute + 120)).await;
+        assert_eq!(send(&body).await.error(), (403, "approval_required".to_owned()));
+        assert_eq!((ada.money(&stack).await, bob.texts().await.len()), ((0, 0), 0));
+        set(rules(minute - 60, minute + 60)).await;
+        assert_eq!(ada.ended(send(&body).await).await["status"], "completed");
+        let both = send(&text_to(json!([of_bob, of_carl]), "Hello")).await;
+        assert_eq!(both.status, 403, "{}", both.text);
+        assert_eq!((ada.money(&stack).await, bob.texts().await.len()), ((EACH, 0), 1));
+    });
+}
