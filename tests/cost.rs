@@ -179,7 +179,7 @@ impl Counted {
         }
     }
 
-    /// The cost of a text to this many agents here, from the paid call to the job's end.
+    /// The cost of a text to this many agents here, from the call that is quoted to the job's end.
     async fn text(&self, sender: &Mailer, recipients: usize) -> Cost {
         let mut to = Vec::new();
         for _ in 0..recipients {
@@ -188,8 +188,11 @@ impl Counted {
         let body = json!({"to_number": to, "message": "How are you?"});
         look_at_the_switch(&self.stack).await;
         self.cost();
-        let headers = [("authorization", sender.token.as_str())];
-        let accepted = sender.payer.client.post(sms::SPEC.path(), &headers, &body).await;
+        let (client, path) = (&sender.payer.client, sms::SPEC.path());
+        let quoted = client.post(path, &[("authorization", &sender.token)], &body).await.json();
+        let quote = quoted["context"]["quote_id"].as_str().unwrap_or_else(|| panic!("{quoted}"));
+        let headers = [("authorization", sender.token.as_str()), ("x-quote-id", quote)];
+        let accepted = client.post(path, &headers, &body).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let cost = self.until_quiet().await;
         let job = sender.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;

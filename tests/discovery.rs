@@ -227,7 +227,8 @@ fn discovery_lists_exactly_what_is_sold() {
     });
 }
 
-/// Every link of llms.txt works. If GET is not allowed, the answer names the method that is.
+/// Every link of llms.txt works. If GET is not allowed, the answer names the method that is; what is an agent's own needs its
+/// proof.
 #[test]
 fn every_link_in_llms_txt_works() {
     run(async {
@@ -239,7 +240,7 @@ fn every_link_in_llms_txt_works() {
         for link in links {
             let path = link.strip_prefix(&stack.base_url).unwrap_or_else(|| panic!("{link} leads away"));
             let status = client.get(path, &[]).await.status;
-            assert!(matches!(status, 200 | 405), "{link}: {status}");
+            assert!(matches!(status, 200 | 401 | 405), "{link}: {status}");
         }
     });
 }

@@ -23,12 +23,13 @@ use messages::hand::Handed;
 use messages::ids::{message_uuid, time_of};
 use messages::recipient::{self, State};
 use messages::run::{self, DEADLINE, HAND_OVER, Medium, SENDING, Step, Stop};
+use platform::config::Capability;
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::store::{BoxFuture, Db, StoreError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use tools::spec::{Price, ToolSpec};
+use tools::spec::{Need, Price, ToolSpec};
 use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
 use uuid::Uuid;
 
@@ -98,6 +99,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     refusals: &[(400, "emergency_number_blocked"), (400, "country_not_allowed"), (429, "sms_limit_reached")],
     category: "communication",
     deadline: DEADLINE,
+    needs,
     input: &[TO, MESSAGE],
     refuse,
     check,
@@ -111,7 +113,12 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
 /// The texts of `to_number`.
 pub(crate) fn named(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    input.get("to_number").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    let named = match input.get("to_number") {
+        Some(Value::Array(values)) => values.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    };
+    named.iter().filter_map(Value::as_str)
 }
 
 /// The path of the number at a place of `to_number`, which has `count`.
@@ -122,6 +129,12 @@ pub(crate) fn path(count: usize, index: usize) -> String {
 /// The message as it is counted, sent and stored.
 pub(crate) fn message(input: &Map<String, Value>) -> Cow<'_, str> {
     segments::prepared(input.get("message").and_then(Value::as_str).unwrap_or_default())
+}
+
+/// Numbers outside this deployment need a provider; without an input, the tool works.
+fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
+    let is_outside = |text: &str| Number::parse(text).is_ok_and(|number| !number.is_fictitious());
+    if named(input).any(is_outside) { vec![Need::Provider(Capability::Sms)] } else { Vec::new() }
 }
 
 fn refuse(input: &Map<String, Value>) -> Option<ApiError> {
