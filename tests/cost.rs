@@ -24,8 +24,8 @@ use local::stack::Background;
 const MOST_FOR_QUOTE: Units = Units { requests: 5.0, reads: 3.0, writes: 2.0, messages: 0.0 };
 const MOST_FOR_MAIL: Units = Units { requests: 38.0, reads: 21.0, writes: 42.0, messages: 1.0 };
 const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.4, messages: 0.05 };
-const MOST_FOR_TEXT: Units = Units { requests: 50.0, reads: 32.0, writes: 50.0, messages: 1.0 };
-const MOST_FOR_TEXTED: Units = Units { requests: 16.2, reads: 11.3, writes: 13.4, messages: 0.05 };
+const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, messages: 1.0 };
+const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 
 /// Requests to the database with their units, and messages sent to queues.
