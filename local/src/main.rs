@@ -35,10 +35,11 @@ async fn run() -> Result<(), Error> {
     platform::http::log::for_people();
     let mut environment: HashMap<String, String> = std::env::vars().collect();
     environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
-    for (name, value) in SettingsFile::read(Path::new(SETTINGS_FILE))?.into_values() {
+    let file = SettingsFile::read(Path::new(SETTINGS_FILE))?;
+    settings::check(&environment, &file)?;
+    for (name, value) in file.into_values() {
         environment.entry(name).or_insert(value);
     }
-    settings::check(&environment)?;
 
     let state = PathBuf::from(STATE);
     std::fs::create_dir_all(&state)?;

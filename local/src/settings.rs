@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use platform::config::{Config, ConfigErrors};
+use platform::config::{Config, ConfigErrors, SettingsFile};
 use tokio::net::TcpListener;
 
 use crate::Error;
@@ -61,15 +61,16 @@ impl Settings {
 
 /// Checks the service's and the local stack's variables and returns all problems, before anything starts. Values that the
 /// local chain will provide are assumed.
-pub fn check(environment: &HashMap<String, String>) -> Result<(), ConfigErrors> {
+pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Result<(), ConfigErrors> {
     let mut problems = Settings::read(environment).err().map(|errors| errors.0).unwrap_or_default();
     let provided = [("PAY_TO", "0x00000000000000000000000000000000000000ff"), ("CHAIN_RPC_URL", "http://127.0.0.1:1")];
     let has_own_chain = environment.contains_key("CHAIN_RPC_URL");
-    let config = Config::read(|name| {
+    let given = |name: &str| {
         let given = environment.get(name).cloned();
         let provided = provided.iter().find(|(provided, _)| *provided == name && !has_own_chain);
         given.or_else(|| provided.map(|(_, value)| (*value).to_owned()))
-    });
+    };
+    let config = Config::with_settings(given, file);
     problems.extend(config.err().into_iter().flat_map(|errors| errors.0));
     if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems)) }
 }
@@ -88,10 +89,11 @@ mod tests {
             ("PAY_TO", "me"),
         ];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let problems = check(&environment).unwrap_err().0;
+        let none = SettingsFile::default();
+        let problems = check(&environment, &none).unwrap_err().0;
         assert_eq!(problems.len(), 5, "{problems:?}");
-        assert!(check(&HashMap::new()).is_ok());
+        assert!(check(&HashMap::new(), &none).is_ok());
         let own_chain = HashMap::from([("CHAIN_RPC_URL".to_owned(), "http://127.0.0.1:8545".to_owned())]);
-        assert_eq!(check(&own_chain).unwrap_err().0, ["PAY_TO is required"]);
+        assert_eq!(check(&own_chain, &none).unwrap_err().0, ["PAY_TO is required"]);
     }
 }

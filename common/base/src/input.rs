@@ -200,6 +200,10 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
         (Kind::Bool, Value::Bool(_)) => Some(value.clone()),
         (Kind::Bool, _) => wrong("must be true or false".to_owned()),
         (Kind::Choice(choices), Value::String(text)) if choices.contains(&text.as_str()) => Some(value.clone()),
+        // Models write flags as booleans, whatever the schema says.
+        (Kind::Choice(choices), Value::Bool(flag)) if choices.contains(&flag.to_string().as_str()) => {
+            Some(Value::String(flag.to_string()))
+        }
         (Kind::Choice(choices), _) => wrong(format!("must be one of {}", choices.join(", "))),
         (Kind::List { of, max }, Value::Array(items)) => {
             if items.len() > *max {
@@ -332,6 +336,7 @@ mod tests {
         Field::optional("year", Kind::Integer { min: 1981, max: 2100 }, "a year"),
         Field::optional("share", Kind::Number(Range { above: Some(0.0), min: None, max: Some(1.0) }), "a share"),
         Field::optional("kind", Kind::Choice(&["a", "b"]), "a kind"),
+        Field::optional("flag", Kind::Choice(&["true", "false"]), "a flag"),
         Field::optional("names", Kind::List { of: &Kind::Text { min: 1, max: 5, format: None }, max: 2 }, "names"),
         Field::optional(
             "open",
@@ -398,9 +403,9 @@ mod tests {
         assert_eq!(problems(json!({})), ["code"]);
         assert_eq!(
             problems(
-                json!({"code": "ab", "year": 1980, "share": 0, "kind": "c", "names": ["", "x"], "open": {"n": "1"}})
+                json!({"code": "ab", "year": 1980, "share": 0, "kind": "c", "flag": 1, "names": ["", "x"], "open": {"n": "1"}})
             ),
-            ["code", "year", "share", "kind", "names.0", "open.n"]
+            ["code", "year", "share", "kind", "flag", "names.0", "open.n"]
         );
         assert_eq!(
             problems(json!({"code": 5, "year": 2000.5, "share": "x", "kind": 1, "names": ["a", "b", "c"], "open": []}))
@@ -408,5 +413,13 @@ mod tests {
             6
         );
         assert_eq!(problems(json!({"code": null})), ["code"]);
+    }
+
+    #[test]
+    fn a_flag_may_be_a_boolean() {
+        let input = json!({"code": "ABC", "flag": true});
+        let read = validate(FIELDS, input.as_object().unwrap()).unwrap();
+        assert_eq!(read["flag"], "true");
+        assert_eq!(problems(json!({"code": "ABC", "kind": true})), ["kind"]);
     }
 }

@@ -165,7 +165,8 @@ impl Gate {
     /// Checks what the call names beside its quote.
     pub(super) async fn check_named(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
         let Some(quoter) = self.quoter(order) else { return Ok(()) };
-        let agent = order.agent().or(payment.map(|payment| AgentId::of(payment.authorization.from)));
+        let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
+        let agent = order.agent().or(payer).or_else(|| order.shown_to());
         (quoter.check)(&self.engine.toolbox, &order.input, agent).await
     }
 

@@ -387,7 +387,9 @@ impl ApiError {
                 errors => format!("{} fields are wrong; see details", errors.len()),
             },
             ApiError::InvalidQuote => {
-                "the quote is unknown, has expired or was used; call without payment for a new one".to_owned()
+                "the quote is unknown, has expired or was used; get a new one: from the tool's quote route if it has one, or by calling \
+                 without payment"
+                    .to_owned()
             }
             ApiError::QuoteMismatch => {
                 "the quote was given for another body, tool or agent; repeat the quoted request unchanged".to_owned()

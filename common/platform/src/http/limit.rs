@@ -41,6 +41,7 @@ impl Taken {
     pub(super) fn unit(&self) -> &'static str {
         match self.policy {
             "public" | "result" | "export" => "KiB of answers of this kind",
+            "stored" => "KiB of uploads and of inputs above 8 KiB",
             _ => "requests of this kind",
         }
     }
