@@ -332,6 +332,27 @@ fn only_accepted_texts_are_charged() {
     });
 }
 
+/// A client that only pays is nobody until then. It pays for its first number, and not for another.
+#[test]
+fn a_payer_without_a_name_pays_for_one_number() {
+    run(async {
+        let stack = stack().await;
+        let (ada, (_, of_bob)) = (Agent::new(&stack).await, Agent::with_number(&stack).await);
+        let body = text_to(of_bob.as_str(), "Hello");
+        let only_pay = async || {
+            let unpaid = ada.payer.client.post(SEND, &[], &body).await;
+            assert_eq!(price(&unpaid), FEE + EACH);
+            let payment = ada.payer.pay(&unpaid);
+            ada.payer.client.post(SEND, &[("payment-signature", &payment)], &body).await
+        };
+        assert_eq!(ada.ended(only_pay().await).await["result"]["cost"], "5.003500");
+        let again = only_pay().await;
+        assert_eq!(again.error(), (400, "number_not_needed".to_owned()), "{}", again.text);
+        assert_eq!(ada.money(&stack).await, (FEE + EACH, 0));
+        assert_eq!(price(&ada.ask(&body).await), EACH);
+    });
+}
+
 #[test]
 fn emergency_short_and_premium_numbers_are_refused_before_a_price() {
     run(async {

@@ -146,9 +146,13 @@ impl Gate {
                 return Err(ApiError::QuoteIdRequired { at: order.tool.quote_path.unwrap_or(order.tool.path()) });
             }
             None => {
-                // A proven caller was counted already.
-                if order.caller.is_none() {
-                    limits::take(&self.app, Subject::source(), Class::Quote).await?;
+                // A caller with a proof was counted already; one with a token pays at once, as a rule.
+                let subject = match &order.caller {
+                    None => Some(Subject::source()),
+                    Some(caller) => caller.token().map(|_| Subject::of(caller, Class::Quote)),
+                };
+                if let Some(subject) = subject {
+                    limits::take(&self.app, subject, Class::Quote).await?;
                 }
                 self.check_able(order.tool, &order.input).await?;
                 self.ask(&order).await?
@@ -167,7 +171,9 @@ impl Gate {
         let Some(quoter) = self.quoter(order) else { return Ok(()) };
         let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
         let agent = order.agent().or(payer).or_else(|| order.shown_to());
-        (quoter.check)(&self.engine.toolbox, &order.input, agent).await
+        let none = Map::new();
+        let locked = order.asked.as_ref().map_or(&none, |asked| &asked.locked);
+        (quoter.check)(&self.engine.toolbox, &order.input, locked, agent).await
     }
 
     /// Like [`Gate::check_named`]. What was bought before is not checked again: a replay sells nothing new.

@@ -632,6 +632,12 @@ async fn sweep(toolbox: &Toolbox, now: Timestamp) -> Result<(), StoreError> {
             db.write(stray).await.map_err(StoreError::from)?;
             continue;
         };
+        // Its ownership record came back, and nobody who may write has looked since.
+        let is_owned = domain::own_domain(db, &known.domain).await?.is_some_and(|own| own.known() == Proof::Good);
+        if known.state == State::Verified && is_owned {
+            replace(db, &known, Identity { due: None, ..known.clone() }).await?;
+            continue;
+        }
         let again = Some(now.plus(SWEPT_AGAIN));
         let removing = Identity { state: State::Removing, asked_at: now, due: again, ..known.clone() };
         if let Some(removing) = replace(db, &known, removing).await? {

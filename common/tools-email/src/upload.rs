@@ -144,6 +144,7 @@ pub async fn check_reserved(db: &Db, agent: AgentId) -> Result<(), ApiError> {
 pub(crate) fn check<'a>(
     toolbox: &'a Toolbox,
     input: &'a Map<String, Value>,
+    _: &'a Map<String, Value>,
     agent: Option<AgentId>,
 ) -> BoxFuture<'a, Result<(), ApiError>> {
     Box::pin(async move {

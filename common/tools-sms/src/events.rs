@@ -176,7 +176,7 @@ async fn take(toolbox: &Toolbox, text: &Received<'_>, now: Timestamp) -> Result<
     let id = text.id.unwrap_or_default();
     let is_id = !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_id {
-        log::failure("a text came in without an id", &to.as_str());
+        log::failure("a text was dropped", &"it came in without an id");
         return Ok(());
     }
     let at = first_seen(&toolbox.db, id, now).await?;

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use base::ids::AgentId;
 use base::input::FieldError;
 use base::money::Usdc;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -28,8 +29,26 @@ const AT_ONCE: usize = 8;
 pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-    check: |_, _, _| Box::pin(async { Ok(()) }),
+    check: |toolbox, _, locked, agent| Box::pin(check_payer(toolbox, locked, agent)),
 };
+
+/// Refuses a payer that has a number, where the price of one is in a quote that was given to nobody. Its 5.00 USDC would come
+/// back as credits, which clients that only pay cannot use.
+///
+/// # Errors
+/// 400 `number_not_needed`.
+async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
+    let Ok(locked) = serde_json::from_value::<Locked>(Value::Object(locked.clone())) else { return Ok(()) };
+    let Some(agent) = agent.filter(|_| locked.unnamed && locked.fee > 0) else { return Ok(()) };
+    if phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+        return Ok(());
+    }
+    let message =
+        "your wallet has a number, and this price is with a new one; name your wallet in X-Agent-ID when you ask \
+                   for the price"
+            .to_owned();
+    Err(refused(StatusCode::BAD_REQUEST, "number_not_needed", message))
+}
 
 /// What a quote fixes for the work ([`AskedPrice::locked`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +60,9 @@ pub(crate) struct Locked {
     each: u64,
     /// The fee of the number, in micro-USDC; 0 if the agent had one.
     pub fee: u64,
+    /// The quote was given to nobody, so its agent was not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unnamed: bool,
 }
 
 impl Locked {
@@ -108,7 +130,13 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         None => config.prices.tools.get(buy::SPEC.name).copied().unwrap_or(phone::FEE),
     };
     let each = request.tool.price.usual();
-    let locked = Locked { segments: segments.count, source: source.to_owned(), each: each.micro(), fee: fee.micro() };
+    let locked = Locked {
+        segments: segments.count,
+        source: source.to_owned(),
+        each: each.micro(),
+        fee: fee.micro(),
+        unnamed: request.agent.is_none(),
+    };
     Ok(asked(&locked, &message, &segments, to.len()))
 }
 
@@ -183,7 +211,7 @@ mod tests {
     use super::*;
 
     fn locked(segments: u32, fee: u64) -> Locked {
-        Locked { segments, source: phone::EMBEDDED.to_owned(), each: EACH.micro(), fee }
+        Locked { segments, source: phone::EMBEDDED.to_owned(), each: EACH.micro(), fee, unnamed: false }
     }
 
     #[test]

@@ -96,7 +96,12 @@ pub static SPEC: ToolSpec = ToolSpec {
     price: Price::Asked { usual: EACH, most: MOST },
     judged: &["message"],
     keeps_record: true,
-    refusals: &[(400, "emergency_number_blocked"), (400, "country_not_allowed"), (429, "sms_limit_reached")],
+    refusals: &[
+        (400, "emergency_number_blocked"),
+        (400, "country_not_allowed"),
+        (400, "number_not_needed"),
+        (429, "sms_limit_reached"),
+    ],
     category: "communication",
     deadline: DEADLINE,
     needs,

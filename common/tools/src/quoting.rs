@@ -12,9 +12,13 @@ use serde_json::{Map, Value};
 use crate::Toolbox;
 use crate::spec::ToolSpec;
 
-/// Checks an input of the agent that the caller names, as far as that takes a look at what is stored.
-pub type CheckNamed =
-    for<'a> fn(&'a Toolbox, &'a Map<String, Value>, Option<AgentId>) -> BoxFuture<'a, Result<(), ApiError>>;
+/// Checks an input and what its quote has locked for an agent, as far as that takes a look at what is stored.
+pub type CheckNamed = for<'a> fn(
+    &'a Toolbox,
+    &'a Map<String, Value>,
+    &'a Map<String, Value>,
+    Option<AgentId>,
+) -> BoxFuture<'a, Result<(), ApiError>>;
 
 /// Computes the price of a call. Its tool's price is [`crate::spec::Price::Asked`].
 pub struct Quoter {

@@ -43,6 +43,14 @@ impl SettingsFile {
         let values: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|error| {
             ConfigErrors(vec![format!("{SETTINGS_FILE} must be a JSON object of variables and values: {error}")])
         })?;
+        let unset: Vec<String> = values
+            .iter()
+            .filter(|(_, value)| value.is_null())
+            .map(|(name, _)| format!("{name} in {SETTINGS_FILE} must have a value"))
+            .collect();
+        if !unset.is_empty() {
+            return Err(ConfigErrors(unset));
+        }
         let as_text = |value| match value {
             Value::String(text) => text,
             other => other.to_string(),
@@ -95,6 +103,8 @@ mod tests {
     fn a_bad_file_stops_the_start() {
         let unknown = config(r#"{"PRICE": {}, "METRIC_NAMESPACE": "x"}"#, &[("PAY_TO", PAY_TO)]).unwrap_err();
         assert_eq!(unknown.0, ["PRICE in settings.json is not a variable that is read"]);
+        let null = config(r#"{"SERVICE_NAME": null}"#, &[("PAY_TO", PAY_TO)]).unwrap_err();
+        assert_eq!(null.0, ["SERVICE_NAME in settings.json must have a value"]);
         for text in ["", "[]", "{"] {
             let error = config(text, &[("PAY_TO", PAY_TO)]).unwrap_err().to_string();
             assert!(error.contains("settings.json must be a JSON object"), "{error}");
