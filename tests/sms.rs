@@ -24,6 +24,7 @@ use tools_sms::segments::Encoding;
 use tools_sms::velocity::{MAX_A_DAY, MAX_TO_BLOCK};
 
 use crate::email::one_day;
+use crate::mcp_calls::call;
 use crate::support::receiver::Receiver;
 use crate::support::{Answer, Payer, books, eventually, run, stack, stack_with};
 use crate::webhooks;
@@ -329,6 +330,28 @@ fn only_accepted_texts_are_charged() {
         assert_eq!(job["result"]["cost"], "5.000000", "{job}");
         assert_eq!(carl.money(&stack).await, (FEE + EACH, EACH));
         assert_eq!(price(&carl.ask(&text_to(of_bob.as_str(), "Hello")).await), EACH);
+    });
+}
+
+/// A model makes one call. A call over HTTP with a token takes two: the price, then its quote.
+#[test]
+fn a_token_buys_a_text_with_one_call_over_mcp() {
+    run(async {
+        let stack = stack().await;
+        let ((ada, _), (bob, of_bob)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        ada.payer.give_credits(&stack, 10 * EACH).await;
+        let token = ada.payer.token(&stack).await;
+        let headers = [("authorization", token.as_str())];
+        let bought = call(&ada.payer.client, &headers, "agora_sms", text_to(of_bob.as_str(), "Hello"), json!({})).await;
+        assert_eq!(bought["isError"], false, "{bought}");
+        let id = bought["structuredContent"]["request_id"].as_str().expect("an id");
+        assert_eq!(ada.payer.finished(id).await["result"]["status"], "all_delivered");
+        assert_eq!((ada.money(&stack).await, bob.texts().await.len()), ((0, 9 * EACH), 1));
+
+        let blank =
+            call(&ada.payer.client, &headers, "agora_sms", text_to(of_bob.as_str(), "\u{200b}"), json!({})).await;
+        assert_eq!(blank["structuredContent"]["error"], "invalid_request", "{blank}");
+        assert_eq!(ada.money(&stack).await, (0, 9 * EACH));
     });
 }
 

@@ -17,6 +17,7 @@ use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId, TokenId};
 use base::input::{Field, FieldError, Format, Kind};
 use base::money::Usdc;
+use base::untrusted_text::visible;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
 use messages::hand::Handed;
@@ -157,7 +158,7 @@ fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
     if message.contains('\0') {
         wrong.push(FieldError::new("message", "must not contain the character U+0000"));
     }
-    if message.trim().is_empty() {
+    if visible(&message).trim().is_empty() {
         wrong.push(FieldError::new("message", "must have more than blank characters"));
     }
     let chars = message.chars().count();

@@ -15,7 +15,7 @@ use platform::http::{ApiError, read_body};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 use tools::availability::Lacking;
-use tools::spec::{MARKET, TOP_UP, ToolSpec};
+use tools::spec::{MARKET, Price, TOP_UP, ToolSpec};
 use tower::ServiceExt;
 
 use crate::Shop;
@@ -149,7 +149,19 @@ impl Shop {
                 None => return Ok(quote),
             }
         }
-        Ok(self.ask(spec.group, Method::POST, &path, parts, headers, body).await)
+        let answer = self.ask(spec.group, Method::POST, &path, parts, headers.clone(), body.clone()).await;
+        // A token pays for a quote at the second call, and models make one.
+        let by_token = headers.contains_key(header::AUTHORIZATION)
+            && !headers.contains_key("x-quote-id")
+            && !headers.contains_key(PAYMENT_SIGNATURE);
+        let quote = answer.body["context"]["quote_id"].as_str();
+        match (&spec.price, quote.filter(|_| by_token && answer.status == StatusCode::PAYMENT_REQUIRED)) {
+            (Price::Asked { .. }, Some(id)) => {
+                set(&mut headers, "x-quote-id", &json!(id))?;
+                Ok(self.ask(spec.group, Method::POST, &path, parts, headers, body).await)
+            }
+            _ => Ok(answer),
+        }
     }
 
     /// Calls a free read.
