@@ -188,10 +188,10 @@ fn event(parts: &http::request::Parts, path: String, body: &[u8]) -> Value {
     if !cookies.is_empty() {
         event["cookies"] = json!(cookies.iter().flat_map(|line| line.split("; ")).collect::<Vec<_>>());
     }
-    match std::str::from_utf8(body) {
-        Ok("") => {}
-        Ok(text) if is_text(&parts.headers) => event["body"] = json!(text),
-        _ => {
+    match body {
+        [] => {}
+        body if is_text(&parts.headers) => event["body"] = json!(String::from_utf8_lossy(body)),
+        body => {
             event["body"] = json!(STANDARD.encode(body));
             event["isBase64Encoded"] = json!(true);
         }
