@@ -11,7 +11,8 @@ cargo build --workspace --tests --bin agora-local --bin doctor --bin verify-rece
 say "testing: about 12 minutes. First the journeys over the whole service, then each crate's own tests"
 # Journeys record which permissions they use; the last command lists those that no journey used.
 rm -rf "$(local/target-dir.sh)/tmp/permissions"
-cargo test --workspace
+# Most of a journey is waiting.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-4} cargo test --workspace
 say "permissions: each is used by a journey or explained"
 cargo test --quiet --package tests --test integration -- --ignored --exact permissions::every_permission_is_used_or_explained
 # A child process that shares our standard output can make it non-blocking; then whoever writes next fails.
