@@ -86,7 +86,11 @@ pub static OPERATIONS: &[Operation] = &[
                 "Only those received at this time or later; ISO 8601",
             ),
             Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most this many; default 50"),
-            Field::optional("from", Kind::Text { min: 1, max: 32, format: None }, "Only those from this number"),
+            Field::optional(
+                "from",
+                Kind::Text { min: 0, max: 32, format: None },
+                "Only those from this number or name",
+            ),
             Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor"),
         ])
         .answers(&[Answer::ok("A page", Shape::Object(INBOX))])
