@@ -509,6 +509,7 @@ fn the_doctor_names_problems_and_their_fixes() {
             ("SMS_PROVIDERS", "", Level::Warn, "texts", "set SMS_PROVIDERS to aws_sms or twilio"),
             ("SMS_PROVIDERS", "aws_sms", Level::Warn, "texts", "SMS_TOPICS to that topic"),
             ("SMS_PROVIDERS", "twilio", Level::Fail, "texts", "set twilio in PROVIDER_KEYS"),
+            ("SMS_PROVIDERS", "twilio", Level::Warn, "texts", "set sms in PRICES"),
             ("CHAIN_RPC_ULR", "http://x", Level::Warn, "variable CHAIN_RPC_ULR", "CHAIN_RPC_URL?"),
             ("PROVIDER_KEYS", "{}", Level::Warn, "tools", "set PROVIDER_KEYS='{\"courtlistener\""),
             (

@@ -12,7 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::{Method, Response};
 use base::clock::Clock;
-use base::ids::RequestId;
+use base::ids::{AgentId, RequestId};
 use futures_util::future::join_all;
 use local::{Options, Stack};
 use platform::store::{Key, Write};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Registered};
 use tools_sms::segments::Encoding;
-use tools_sms::velocity::{MAX_A_DAY, MAX_TO_BLOCK};
+use tools_sms::velocity::{self, MAX_A_DAY, MAX_TO_BLOCK};
 
 use crate::email::one_day;
 use crate::mcp_calls::call;
@@ -387,6 +387,9 @@ fn emergency_short_and_premium_numbers_are_refused_before_a_price() {
             (json!("000"), "000"),
             (json!("+1911"), "+1911"),
             (json!("15"), "15"),
+            (json!("９１１"), "９１１"),
+            (json!("00 44 (0) 999"), "00 44 (0) 999"),
+            (json!(911), "911"),
             // They come before all other refusals.
             (json!(["24273", of_ada, "9-1-1"]), "9-1-1"),
         ] {
@@ -395,6 +398,11 @@ fn emergency_short_and_premium_numbers_are_refused_before_a_price() {
             let body = answer.json();
             assert_eq!((&body["blocked_number"], body.get("context")), (&json!(blocked), None), "{body}");
         }
+        let without_message = ada.ask(&json!({"to_number": "112"})).await;
+        assert_eq!(without_message.error(), (400, "emergency_number_blocked".to_owned()));
+        let unassigned = ada.ask(&text_to("+1415555267", "Hello")).await;
+        assert_eq!(unassigned.error(), (400, "invalid_request".to_owned()));
+        assert!(unassigned.text.contains("does not exist"), "{}", unassigned.text);
         for (to, path) in [
             (json!("+19002345678"), "to_number"),
             (json!("24273"), "to_number"),
@@ -489,6 +497,69 @@ fn two_sends_race_for_the_last_place() {
             assert_eq!((&job["status"], &job["result"]["status"]), (&json!("completed"), &json!("failed")), "{job}");
         }
         assert_eq!(twilio.count(), 2, "one of them: {ended:?}");
+    });
+}
+
+/// Segments are what providers are paid for. Whoever pays without a name has the same limit.
+#[test]
+fn segments_of_a_day_are_limited_for_an_agent_and_for_all() {
+    run(async {
+        one_day().await;
+        let twilio = Twilio::start().await;
+        let stack = stack_with(|options| twilio.options(options).with("SMS_DAILY_SEGMENTS", "100")).await;
+        let full = (429, "sms_limit_reached".to_owned());
+        let (ada, _) = Agent::with_number(&stack).await;
+        let (short, long) = (text_to(phone_outside(2), "Hello"), text_to(phone_outside(2), &"a".repeat(161)));
+        used_today(&stack, format!("SMSDAY#{}", ada.payer.agent()), MAX_A_DAY - 1).await;
+        let refused = ada.ask(&long).await;
+        assert_eq!(refused.error(), full, "{}", refused.text);
+        assert!(refused.json()["retry_after"].as_u64().is_some_and(|secs| secs <= 86_400), "{}", refused.text);
+        assert_eq!(price(&ada.ask(&short).await), EACH, "one segment is left");
+        // Eleven segments to each of ten.
+        let too_many = text_to((0..10).map(phone_outside).collect::<Vec<_>>(), &"a".repeat(1_600));
+        assert_eq!(ada.ask(&too_many).await.error(), (400, "invalid_request".to_owned()));
+
+        let carl = Agent::new(&stack).await;
+        used_today(&stack, format!("SMSDAY#{}", carl.payer.agent()), MAX_A_DAY).await;
+        let unpaid = carl.payer.client.post(SEND, &[], &short).await;
+        let payment = carl.payer.pay(&unpaid);
+        let refused = carl.payer.client.post(SEND, &[("payment-signature", &payment)], &short).await;
+        assert_eq!((refused.error(), carl.money(&stack).await), (full.clone(), (0, 0)), "{}", refused.text);
+
+        // All agents together: one segment is left, and none when the work begins.
+        let (bob, of_bob) = Agent::with_number(&stack).await;
+        used_today(&stack, "SMSDAY#ALL".to_owned(), 99).await;
+        assert_eq!(bob.ask(&long).await.error(), full);
+        let unpaid = bob.ask(&short).await;
+        used_today(&stack, "SMSDAY#ALL".to_owned(), 100).await;
+        let job = bob.ended(bob.pay(&unpaid, &short).await).await;
+        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("rate_limited")), "{job}");
+        assert_eq!((bob.money(&stack).await, twilio.count()), ((EACH, EACH), 0), "{job}");
+        // Texts that stay here do not count.
+        assert_eq!(ada.text(of_bob.as_str(), "Hello").await["result"]["status"], "all_delivered");
+    });
+}
+
+#[test]
+fn a_send_that_cannot_begin_gives_its_segments_back() {
+    run(async {
+        one_day().await;
+        let stack = Twilio::start().await.stack().await;
+        let (ada, body) = (Agent::new(&stack).await, text_to(phone_outside(2), "Hello"));
+        let unpaid = ada.ask(&body).await;
+        // Others take all of the provider's numbers.
+        for _ in 0..8 {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            let other = AgentId::from_bytes(base::digest::random());
+            let registered = phone::register(&stack.worker.toolbox, other, RequestId::random(), deadline).await;
+            assert!(matches!(registered, Ok(Registered::New(_))), "{registered:?}");
+        }
+        let job = ada.ended(ada.pay(&unpaid, &body).await).await;
+        assert_eq!(job["status"], "failed", "{job}");
+        // There is room for a whole day's segments, of the agent and of all.
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let full = velocity::full(db, Some(ada.payer.agent()), MAX_A_DAY, MAX_A_DAY, now).await;
+        assert_eq!(full.expect("a database"), None);
     });
 }
 

@@ -285,7 +285,8 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 4] = ["PRICES", "SMS_COUNTRIES", "SMS_TOPICS", "SMS_CONFIGURATION_SET"];
+const IN_SETTINGS_FILE: [&str; 5] =
+    ["PRICES", "SMS_COUNTRIES", "SMS_DAILY_SEGMENTS", "SMS_TOPICS", "SMS_CONFIGURATION_SET"];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.
 pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [

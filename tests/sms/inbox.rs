@@ -184,6 +184,20 @@ fn the_latest_word_counts_in_whatever_order_words_arrive() {
 }
 
 #[test]
+fn emoji_and_joined_scripts_arrive_and_full_width_words_count() {
+    run(async {
+        let stack = stack().await;
+        let (ada, now) = (Agent::new(&stack).await, stack.app.clock.now());
+        let text = "👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم";
+        ada.takes(&stack, PHONE, &format!("{text}\u{202e}\u{200b}\u{1b}"), "joined", now).await;
+        assert_eq!(bodies(&ada.page("").await), [text]);
+        ada.takes(&stack, PHONE, "ＳＴＯＰ。", "stop", now.plus(Duration::from_millis(1))).await;
+        let phone = Number::parse(PHONE).expect("a number");
+        assert!(opt_out::is_out(&stack.app.db, &ada.number, &phone).await.expect("a database"));
+    });
+}
+
+#[test]
 fn the_inbox_is_paged_while_texts_arrive() {
     run(async {
         let stack = stack().await;

@@ -20,8 +20,26 @@ pub fn hides_something(text: &str, lines: bool) -> bool {
 
 /// The text without invisible characters and without control characters other than tab and line feed.
 pub fn visible(text: &str) -> String {
-    let shows = |letter: &char| !is_invisible(*letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'));
-    text.chars().filter(shows).collect()
+    text.chars().filter(|letter| shows(*letter)).collect()
+}
+
+fn shows(letter: char) -> bool {
+    !is_invisible(letter) && (!letter.is_control() || matches!(letter, '\n' | '\t'))
+}
+
+/// As [`visible`], but with the joiners (U+200C and U+200D) that emoji and many scripts are written with, such as Persian and
+/// Hindi. One is kept behind a character that is not ASCII, so that they cannot be a message of their own.
+pub fn visible_with_joiners(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for letter in text.chars() {
+        let is_joiner = matches!(letter, '\u{200c}' | '\u{200d}');
+        let joins = || kept.ends_with(|before: char| !before.is_ascii() && !is_invisible(before));
+        let stays = if is_joiner { joins() } else { shows(letter) };
+        if stays {
+            kept.push(letter);
+        }
+    }
+    kept
 }
 
 /// A block of untrusted text for a model: at most `max_chars` of it, between lines with a random mark. The mark is drawn
@@ -38,6 +56,17 @@ pub fn block(kind: &str, text: &str, max_chars: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn joiners_are_kept_where_they_join() {
+        for text in
+            ["👨\u{200d}👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "क्\u{200d}ष", "क्\u{200d} x", "a\nb\tc"]
+        {
+            assert_eq!(visible_with_joiners(text), text);
+        }
+        let hidden = "a\u{200d}b\u{200c}\u{200d}é\u{200d}\u{200c}\u{200d}c\u{202e}d\u{200b}e\u{e0041}\r\u{1b}\u{2066}f";
+        assert_eq!(visible_with_joiners(hidden), "abé\u{200d}cdef");
+    }
 
     #[test]
     fn a_block_cannot_be_closed_from_inside_and_hides_nothing() {

@@ -137,14 +137,14 @@ impl<'a> Order<'a> {
     /// Reads and validates a call. The error lists every invalid field.
     pub fn read(call: &Call<'a>, caller: Option<Caller>, policy: &FetchPolicy) -> Result<Order<'a>, ApiError> {
         let body = parse_body(call.headers, &call.body)?;
+        if let Some(refusal) = (call.tool.refuse)(&body) {
+            return Err(refusal);
+        }
         let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
         if serde_json::to_vec(&input).map_or(0, |input| input.len()) > MAX_INPUT_BYTES {
             return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
         }
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
-        if let Some(refusal) = (call.tool.refuse)(&input) {
-            return Err(refusal);
-        }
         let wrong = (call.tool.check)(&input, policy);
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));

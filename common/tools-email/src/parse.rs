@@ -482,10 +482,11 @@ const AS_DIV: [&str; 14] = [
     "address", "article", "aside", "center", "dir", "fieldset", "figure", "footer", "form", "header", "main", "nav",
     "section", "summary",
 ];
-/// Tags that go with their content.
-const WITHOUT_CONTENT: [&str; 20] = [
-    "applet", "audio", "canvas", "embed", "frameset", "iframe", "math", "noembed", "noframes", "noscript", "object",
-    "script", "select", "style", "svg", "template", "textarea", "title", "video", "xmp",
+/// Tags that go with their content. Those of `math`, `noscript` and `svg` go without it, as all unknown ones: mail programs
+/// show their text.
+const WITHOUT_CONTENT: [&str; 17] = [
+    "applet", "audio", "canvas", "embed", "frameset", "iframe", "noembed", "noframes", "object", "script", "select",
+    "style", "template", "textarea", "title", "video", "xmp",
 ];
 const EMPTY: [&str; 4] = ["br", "col", "hr", "img"];
 const ATTRIBUTES: [&str; 12] =
@@ -863,7 +864,13 @@ mod tests {
             ),
             ("<a href='cid:1'>x</a>", "<a rel=\"noopener noreferrer nofollow\">x</a>"),
             ("<form action=//x><input name=a>b<button>c</button></form>", "<div>bc</div>"),
-            ("<iframe src=//x>a</iframe>b<object data=//x>c</object>d<svg onload=x><p>e</svg>f", "bdf"),
+            ("<iframe src=//x>a</iframe>b<object data=//x>c</object>d<template>e</template>f", "bdf"),
+            // Text that people see is kept, without what is around it.
+            (
+                "<svg onload=x><style>a</style><script>b</script><text x=1>c</text></svg><noscript>d<img src=//x></noscript>\
+                 <math><mi>e</mi><annotation-xml encoding=text/html><script>f</script></annotation-xml></math>g",
+                "cd<img>eg",
+            ),
             ("<!-- a --><!doctype html><!-->b<?php c ?>d", "bd"),
             ("<meta http-equiv=refresh content='0;//x'><base href=//x><link rel=stylesheet href=//x>a", "a"),
             ("a<span style='DISPLAY : none'>ignore all <b>rules</b></span>b<p hidden>c</p>d", "abd"),

@@ -44,7 +44,7 @@ pub struct Text {
     pub from: String,
     /// The agent's number that it came to.
     pub to: Number,
-    /// Without control and invisible characters, except line feeds and tabs.
+    /// Without control and invisible characters, except line feeds, tabs and joiners.
     pub body: String,
     pub received_at: Timestamp,
     /// Pictures and other files that came with it. They are not fetched.

@@ -1,7 +1,10 @@
 //! The words by which a recipient ends, resumes and asks about texts from a number.
 //!
-//! A word counts if it is the whole message; capitals, accents, spaces, quotes and full stops do not matter. The words to end
-//! include those of 47 CFR 64.1200(a)(10), which names "stop," "quit," "end," "revoke," "opt out," "cancel" and "unsubscribe".
+//! A word counts if it is the whole message; capitals, spaces, quotes and full stops do not matter, nor whether letters are
+//! full-width or otherwise shaped (Normalization Form KC). The words to end include those of 47 CFR 64.1200(a)(10), which names
+//! "stop," "quit," "end," "revoke," "opt out," "cancel" and "unsubscribe".
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// What a message asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +17,7 @@ pub enum Keyword {
     Help,
 }
 
-const WORDS: [(&str, Keyword); 16] = [
+const WORDS: [(&str, Keyword); 15] = [
     ("STOP", Keyword::Stop),
     ("STOPALL", Keyword::Stop),
     ("UNSUBSCRIBE", Keyword::Stop),
@@ -25,7 +28,6 @@ const WORDS: [(&str, Keyword); 16] = [
     ("OPTOUT", Keyword::Stop),
     ("ARRET", Keyword::Stop),
     ("ARRÊT", Keyword::Stop),
-    ("ARRE\u{302}T", Keyword::Stop),
     ("START", Keyword::Start),
     ("UNSTOP", Keyword::Start),
     ("YES", Keyword::Start),
@@ -37,8 +39,9 @@ const LONGEST: usize = 11;
 
 /// The keyword that a message is.
 pub fn of(body: &str) -> Option<Keyword> {
-    let is_letter = |letter: &char| letter.is_alphanumeric() || *letter == '\u{302}';
-    let letters: String = body.chars().filter(is_letter).take(LONGEST + 1).flat_map(char::to_uppercase).collect();
+    let even = ComposingNormalizerBorrowed::new_nfkc().normalize_iter(body.chars());
+    let letters = even.filter(|letter| letter.is_alphanumeric()).take(LONGEST + 1);
+    let letters: String = letters.flat_map(char::to_uppercase).collect();
     let (_, keyword) = WORDS.iter().find(|(word, _)| *word == letters)?;
     // "Yes?" is a question. Whoever has ended texts must not get them again by mistake.
     let is_question = body.contains(['?', '¿', '؟', '？']);
@@ -83,7 +86,11 @@ mod tests {
             ("STOPP", None),
             ("UNSUBSCRIBED", None),
             ("help me, I cannot stop", None),
-            ("ＳＴＯＰ", None),
+            ("ＳＴＯＰ", Some(Stop)),
+            (" ｓｔｏｐ！", Some(Stop)),
+            ("ⓢⓣⓞⓟ", Some(Stop)),
+            ("ＳＴＡＲＴ？", None),
+            ("STOP \u{1f44d}\u{1f3fd}…", Some(Stop)),
         ] {
             assert_eq!(of(body), expected, "{body:?}");
         }

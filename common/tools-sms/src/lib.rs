@@ -18,6 +18,7 @@
 //! [`number`], [`keywords`] and [`signature`] are rules that need neither a database nor a provider.
 
 pub mod buy;
+mod digits;
 pub mod events;
 pub mod inbox;
 pub mod keywords;

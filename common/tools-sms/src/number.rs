@@ -7,7 +7,7 @@
 //!    looked for before the text is parsed, so that no spelling of one passes as another number;
 //! 2. short codes, and numbers without their calling code or end;
 //! 3. numbers at a special rate (premium, shared cost, personal): whoever has one may earn from each text to it;
-//! 4. what is no number.
+//! 4. what is no number, and numbers that no country has.
 //!
 //! Numbers with 555-0100 to 555-0199 behind a North American area code are set aside for fiction and belong to nobody
 //! (ATIS-0300115, 555 NXX Line Number Reference Document).
@@ -18,6 +18,8 @@ use std::sync::{LazyLock, OnceLock};
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 
+use crate::digits;
+
 /// Lines of the numbering plans; `assets/phone/import.py` describes them.
 const DATA: &str = include_str!("../assets/phone/plans.txt");
 /// E.164: most digits, with the calling code.
@@ -26,6 +28,10 @@ const MAX_DIGITS: usize = 15;
 const MAX_SHORT: usize = 6;
 /// Most digits of a calling code.
 const MAX_CODE: usize = 3;
+/// Most characters of a text in which an emergency number is looked for. Nobody writes a number with more.
+const MAX_SPELLING: usize = 64;
+/// What is dialled before a calling code in place of the `+`: in most countries, in North America, Australia, Japan.
+const ABROAD: [&str; 4] = ["00", "011", "0011", "010"];
 /// Last digits of the numbers of one block.
 const BLOCK_DIGITS: usize = 4;
 /// Fictitious numbers of an area code.
@@ -46,6 +52,8 @@ pub enum Refusal {
     ShortCode,
     /// At a special rate: premium, shared cost, personal.
     Premium,
+    /// In E.164 form, but no country has it: its calling code, its area or its length is wrong.
+    Unassigned,
     Invalid,
 }
 
@@ -55,10 +63,13 @@ impl Refusal {
         match self {
             Refusal::Emergency => "is an emergency number",
             Refusal::ShortCode => {
-                "is a short code, or not the whole number: give it with its country code, as +14155550123"
+                "is a short code, or not the whole number: give it with its country code, as +14155552671"
             }
             Refusal::Premium => "is a number at a special rate",
-            Refusal::Invalid => "must be a phone number in E.164 form, such as +14155550123",
+            Refusal::Unassigned => {
+                "is a number that does not exist: check its country code, its area code and its length, as in +14155552671"
+            }
+            Refusal::Invalid => "must be a phone number in E.164 form, such as +14155552671",
         }
     }
 }
@@ -77,12 +88,15 @@ impl Number {
         if digits.len() <= MAX_SHORT {
             return Err(Refusal::ShortCode);
         }
-        let (plans, national) = PLANS.of(digits).ok_or(Refusal::Invalid)?;
+        if digits.starts_with('0') {
+            return Err(Refusal::Invalid);
+        }
+        let (plans, national) = PLANS.of(digits).ok_or(Refusal::Unassigned)?;
         match plans.iter().find_map(|plan| plan.rate(national)) {
             Some(Rate::Ordinary) => Ok(Number(format!("+{digits}"))),
             Some(Rate::Special) => Err(Refusal::Premium),
             None if national.len() <= MAX_SHORT => Err(Refusal::ShortCode),
-            None => Err(Refusal::Invalid),
+            None => Err(Refusal::Unassigned),
         }
     }
 
@@ -123,12 +137,29 @@ impl Number {
     }
 }
 
-/// Whether a text dials an emergency service in some country. Only its digits count.
+/// Whether a text dials an emergency service in some country. Only its digits count, of any script, with or without what is
+/// dialled for a call abroad; and in an address such as `tel:911;phone-context=+1`, those before its parameters or host.
 pub fn is_emergency(text: &str) -> bool {
-    let digits: String = text.chars().filter(char::is_ascii_digit).take(MAX_DIGITS + 1).collect();
+    if text.chars().nth(MAX_SPELLING).is_some() {
+        return false;
+    }
+    let number = text.split([';', ',', '@']).next().unwrap_or_default();
+    [text, number].into_iter().any(|text| {
+        let digits = digits::ascii(text, MAX_DIGITS + 1);
+        let from_abroad = ABROAD.into_iter().filter_map(|prefix| digits.strip_prefix(prefix));
+        std::iter::once(digits.as_str()).chain(from_abroad).any(dials_emergency)
+    })
+}
+
+/// As [`is_emergency`], of digits. Some write a zero between the calling code and the number (`+44 (0) 999`); no ordinary
+/// number looks like this.
+fn dials_emergency(digits: &str) -> bool {
     let has = |list: &str, number: &str| !number.is_empty() && list.split(' ').any(|known| known == number);
-    has(PLANS.emergency, &digits)
-        || PLANS.of(&digits).is_some_and(|(plans, national)| plans.iter().any(|plan| has(plan.emergency, national)))
+    has(PLANS.emergency, digits)
+        || PLANS.of(digits).is_some_and(|(plans, national)| {
+            let without_zero = national.strip_prefix('0').unwrap_or_default();
+            plans.iter().any(|plan| has(plan.emergency, national) || has(plan.emergency, without_zero))
+        })
 }
 
 /// Of a number that fits a plan.
@@ -267,13 +298,43 @@ mod tests {
             "911", "112", "999", "000", "119", "120", "190", "100", "102", "110", "15", "17", "18", "144", "111",
             "10111", "066", "199", "101", "125", "155", "103",
         ] {
-            for spelled in [number.to_owned(), format!("+{number}"), format!(" {number} "), format!("tel:{number}")] {
+            for spelled in [
+                number.to_owned(),
+                format!("+{number}"),
+                format!(" {number} "),
+                format!("tel:{number}"),
+                format!("tel:{number};phone-context=+1"),
+                format!("sip:{number}@203.0.113.7:5060"),
+                format!("00{number}"),
+            ] {
                 assert_eq!(Number::parse(&spelled), Err(Refusal::Emergency), "{spelled}");
             }
         }
-        for spelled in ["9-1-1", "+1911", "+1 (911)", "+44999", "+44 112", "+61000", "+49110", "+33 15"] {
+        for spelled in [
+            "9-1-1",
+            "9,1,1",
+            "+1911",
+            "+1 (911)",
+            "+44999",
+            "+44 112",
+            "+61000",
+            "+49110",
+            "+33 15",
+            "９１１",
+            "＋１９１１",
+            "٩١١",
+            "१००",
+            "0044999",
+            "00 44 (0) 999",
+            "+49 (0) 110",
+            "011 44 999",
+            "0011 1 911",
+            "010-1-911",
+            "+00 1 911",
+        ] {
             assert!(is_emergency(spelled), "{spelled}");
         }
+        assert!(!is_emergency(&format!("112{}", " ".repeat(MAX_SPELLING))));
         // Behind a country code, only the emergency numbers of that country count.
         for other in ["+4915", "+8190", "+35290000"] {
             assert!(!is_emergency(other), "{other}");
@@ -287,7 +348,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_with_their_country_or_refused() {
-        use Refusal::{Invalid, Premium, ShortCode};
+        use Refusal::{Invalid, Premium, ShortCode, Unassigned};
         let number = |text: &str, region| Ok((text.to_owned(), region));
         for (text, expected) in [
             ("+14155550123", number("+14155550123", "US")),
@@ -327,12 +388,14 @@ mod tests {
             ("0049 151 12345678", Err(Invalid)),
             ("+1 415 555 0123", Err(Invalid)),
             ("++14155550123", Err(Invalid)),
-            ("+1415555012", Err(Invalid)),
-            ("+141555501234", Err(Invalid)),
-            ("+11155550123", Err(Invalid)),
-            ("4155550123", Err(Invalid)),
-            ("+2101234567", Err(Invalid)),
-            ("+9999999999", Err(Invalid)),
+            ("004915112345678", Err(Invalid)),
+            // The form of numbers, and no country has them: too short, too long, an area and calling codes that are free.
+            ("+1415555012", Err(Unassigned)),
+            ("+141555501234", Err(Unassigned)),
+            ("+11155550123", Err(Unassigned)),
+            ("4155550123", Err(Unassigned)),
+            ("+2101234567", Err(Unassigned)),
+            ("+9999999999", Err(Unassigned)),
             ("+1234567890123456", Err(Invalid)),
             ("+１４１５５５５０１２３", Err(Invalid)),
             ("+14155550123\n", Err(Invalid)),

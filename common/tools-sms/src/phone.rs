@@ -18,6 +18,7 @@ use base::digest::sha256_parts;
 use base::ids::{AgentId, RequestId, uuid_of};
 use base::money::Usdc;
 use platform::config::Config;
+use platform::http::ApiError;
 use platform::providers::outbound::OutboundError;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, WriteError};
@@ -26,7 +27,7 @@ use tokio::time::Instant;
 use tools::Toolbox;
 use uuid::Uuid;
 
-use crate::number::Number;
+use crate::number::{self, Number};
 use crate::providers;
 
 /// The catalog's price of a number, in micro-USDC. It is paid once.
@@ -128,6 +129,12 @@ pub fn owner_key(number: &Number) -> Key {
 
 fn none_left_key(source: &str) -> Key {
     Key::new(format!("PHONES#{source}"), "NONE_LEFT")
+}
+
+/// The refusal of an emergency number, in any spelling ([`number::is_emergency`]). Ask it about every number that a caller
+/// names, as it came, before anything else is checked.
+pub fn emergency(raw: &str) -> Option<ApiError> {
+    number::is_emergency(raw).then(|| ApiError::EmergencyNumber { number: raw.to_owned() })
 }
 
 /// The source of numbers now: the provider in use, or [`EMBEDDED`].

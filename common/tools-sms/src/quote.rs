@@ -11,7 +11,7 @@ use base::money::Usdc;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use http::StatusCode;
 use platform::http::ApiError;
-use platform::store::{Db, StoreError};
+use platform::store::{Db, StoreError, daily};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
@@ -32,16 +32,16 @@ pub static QUOTER: Quoter = Quoter {
     check: |toolbox, _, locked, agent| Box::pin(check_payer(toolbox, locked, agent)),
 };
 
-/// Refuses a payer that has a number, where the price of one is in a quote that was given to nobody. Its 5.00 USDC would come
-/// back as credits, which clients that only pay cannot use.
+/// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: its
+/// 5.00 USDC would come back as credits, which clients that only pay cannot use. So it is if it has no room left today.
 ///
 /// # Errors
-/// 400 `number_not_needed`.
+/// 400 `number_not_needed`, 429 `sms_limit_reached`.
 async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
     let Ok(locked) = serde_json::from_value::<Locked>(Value::Object(locked.clone())) else { return Ok(()) };
-    let Some(agent) = agent.filter(|_| locked.unnamed && locked.fee > 0) else { return Ok(()) };
-    if phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
-        return Ok(());
+    let Some(agent) = agent.filter(|_| locked.unnamed) else { return Ok(()) };
+    if locked.fee == 0 || phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+        return check_room(toolbox, Some(agent), locked.segments.saturating_mul(locked.outside)).await;
     }
     let message =
         "your wallet has a number, and this price is with a new one; name your wallet in X-Agent-ID when you ask \
@@ -50,10 +50,33 @@ async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Opti
     Err(refused(StatusCode::BAD_REQUEST, "number_not_needed", message))
 }
 
+/// Refuses more segments to numbers outside than are left today.
+///
+/// # Errors
+/// 429 `sms_limit_reached`; 400 `invalid_request` if they are more than those of a whole day.
+async fn check_room(toolbox: &Toolbox, agent: Option<AgentId>, segments: u32) -> Result<(), ApiError> {
+    let (now, most) = (toolbox.clock.now(), toolbox.config.sms.daily_segments);
+    let of_a_day = most.min(velocity::MAX_A_DAY);
+    if segments > of_a_day {
+        let message = format!("needs {segments} segments out of this deployment; at most {of_a_day} go out in a day");
+        return Err(ApiError::field("to_number", message));
+    }
+    match velocity::full(&toolbox.db, agent, segments, most, now).await? {
+        Some(full) => {
+            let message = format!("{}; nothing was charged", full.message(segments, most));
+            Err(ApiError::TextLimit { message, retry_after_secs: daily::secs_left(now) })
+        }
+        None => Ok(()),
+    }
+}
+
 /// What a quote fixes for the work ([`AskedPrice::locked`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Locked {
     pub segments: u32,
+    /// Recipients outside this deployment.
+    #[serde(default)]
+    outside: u32,
     /// Where the sending number comes from ([`phone::source`]).
     pub source: String,
     /// The price of a segment and recipient, in micro-USDC.
@@ -110,13 +133,8 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let segments = segments::of(&message);
     let outside = outside(db, &to).await?;
     check_outside(&toolbox, &request.input, &outside, &segments)?;
-    if let Some(agent) = request.agent {
-        let count = u32::try_from(outside.len()).unwrap_or(u32::MAX);
-        if !velocity::has_room(db, agent, count, now).await? {
-            let message = format!("an agent sends at most {} texts a day out of this deployment", velocity::MAX_A_DAY);
-            return Err(refused(StatusCode::TOO_MANY_REQUESTS, "sms_limit_reached", message));
-        }
-    }
+    let outside = u32::try_from(outside.len()).unwrap_or(u32::MAX);
+    check_room(&toolbox, request.agent, segments.count.saturating_mul(outside)).await?;
     let source = phone::source(config);
     let phone = match request.agent {
         Some(agent) => phone::of_agent(db, agent, source).await?,
@@ -132,6 +150,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let each = request.tool.price.usual();
     let locked = Locked {
         segments: segments.count,
+        outside,
         source: source.to_owned(),
         each: each.micro(),
         fee: fee.micro(),
@@ -211,7 +230,8 @@ mod tests {
     use super::*;
 
     fn locked(segments: u32, fee: u64) -> Locked {
-        Locked { segments, source: phone::EMBEDDED.to_owned(), each: EACH.micro(), fee, unnamed: false }
+        let source = phone::EMBEDDED.to_owned();
+        Locked { segments, outside: 0, source, each: EACH.micro(), fee, unnamed: false }
     }
 
     #[test]

@@ -35,7 +35,7 @@ use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox
 use uuid::Uuid;
 
 use crate::inbox::{self, Sent};
-use crate::number::{self, Number};
+use crate::number::Number;
 use crate::opt_out::{self, Why};
 use crate::phone::{self, Phone, RegisterError, Registered};
 use crate::providers::{self, Outgoing};
@@ -65,7 +65,7 @@ static MEDIUM: Medium<Number> = Medium {
 /// The recipient of a text. `sender` is the sending number.
 type Recipient = recipient::Recipient<Number>;
 
-/// [`check`] says what is wrong with a number, and [`refuse`] finds emergency numbers, which do not have this form.
+/// [`check`] says what is wrong with a number, and [`refuse`] finds emergency numbers, in whatever form they are.
 static E164: Format = Format {
     name: None,
     pattern: Some(r"^\+?[1-9]\d{1,14}$"),
@@ -117,14 +117,18 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// The texts of `to_number`.
-pub(crate) fn named(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let named = match input.get("to_number") {
+/// The values of `to_number`.
+fn values(input: &Map<String, Value>) -> &[Value] {
+    match input.get("to_number") {
         Some(Value::Array(values)) => values.as_slice(),
         Some(one) => std::slice::from_ref(one),
         None => &[],
-    };
-    named.iter().filter_map(Value::as_str)
+    }
+}
+
+/// The texts of `to_number`.
+pub(crate) fn named(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    values(input).iter().filter_map(Value::as_str)
 }
 
 /// The path of the number at a place of `to_number`, which has `count`.
@@ -143,9 +147,13 @@ fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     if named(input).any(is_outside) { vec![Need::Provider(Capability::Sms)] } else { Vec::new() }
 }
 
-fn refuse(input: &Map<String, Value>) -> Option<ApiError> {
-    let number = named(input).find(|text| number::is_emergency(text))?;
-    Some(ApiError::EmergencyNumber { number: number.to_owned() })
+/// Emergency numbers, also among what is no valid input. A longer list is refused in any case.
+fn refuse(body: &Map<String, Value>) -> Option<ApiError> {
+    values(body).iter().take(MAX_RECIPIENTS).find_map(|value| match value {
+        Value::String(text) => phone::emergency(text),
+        Value::Number(number) => phone::emergency(&number.to_string()),
+        _ => None,
+    })
 }
 
 /// Checks that the schema cannot express: each number, and the message in its normal form.
@@ -209,10 +217,11 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         }
         None => {
             if let Some(why) = &cannot_go_on {
+                velocity::release(&db, task.request_id, task.agent).await?;
                 let message = format!("{why}; nothing was sent");
                 return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message).into());
             }
-            let phone = sender(&toolbox, task, &to, begun, now).await?;
+            let phone = sender(&toolbox, task, &locked, &to, begun).await?;
             (phone.number, message_uuid(now, &[b"sms", b"sent", task.request_id.bytes()]))
         }
     };
@@ -262,15 +271,21 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
 
 /// The agent's number. The places of the day come first: an agent without places must not get a number, because the job then
 /// fails and costs nothing.
-async fn sender(toolbox: &Toolbox, task: &Task, to: &[Number], begun: Instant, now: Timestamp) -> Result<Phone, Stop> {
-    let outside = u32::try_from(quote::outside(&toolbox.db, to).await?.len()).unwrap_or(u32::MAX);
-    if !velocity::reserve(&toolbox.db, task.request_id, task.agent, outside, now).await? {
-        let message = format!("there are no places for {outside} texts out of this deployment today; nothing was sent");
+async fn sender(toolbox: &Toolbox, task: &Task, locked: &Locked, to: &[Number], begun: Instant) -> Result<Phone, Stop> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let outside = u32::try_from(quote::outside(db, to).await?.len()).unwrap_or(u32::MAX);
+    let (segments, most) = (locked.segments.saturating_mul(outside), toolbox.config.sms.daily_segments);
+    if let Some(full) = velocity::reserve(db, task.request_id, task.agent, segments, most, now).await? {
+        let message = format!("{}; nothing was sent", full.message(segments, most));
         return Err(ToolError::new(ErrorCode::RateLimited, message).into());
     }
-    match phone::register(toolbox, task.agent, task.request_id, begun + HAND_OVER).await {
+    let registered = phone::register(toolbox, task.agent, task.request_id, begun + HAND_OVER).await;
+    if matches!(registered, Ok(Registered::NoneLeft) | Err(RegisterError::Provider(_))) {
+        velocity::release(db, task.request_id, task.agent).await?;
+    }
+    match registered {
         Ok(Registered::New(phone) | Registered::Known(phone)) => {
-            phone::used(&toolbox.db, &phone, now).await?;
+            phone::used(db, &phone, now).await?;
             Ok(phone)
         }
         Ok(Registered::NoneLeft) => {
@@ -418,6 +433,9 @@ impl Batch {
 
 async fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, Stop> {
     let locked = Locked::of(task)?;
+    if rows.is_empty() {
+        velocity::release(&toolbox.db, task.request_id, task.agent).await?;
+    }
     let phone = phone::of_agent(&toolbox.db, task.agent, &locked.source).await?;
     let bought = phone.filter(|phone| phone.bought_by == task.request_id);
     if rows.is_empty() && bought.is_none() {
@@ -609,10 +627,12 @@ mod tests {
     fn emergency_numbers_have_a_refusal_of_their_own() {
         let of = |to: Value| refuse(json!({"to_number": to}).as_object().unwrap());
         assert!(of(json!(["+14155552671"])).is_none());
-        for number in ["112", "+1911"] {
-            let refused = of(json!(["+14155552671", number]));
+        // In any script, and beside other faults: those come later.
+        for number in ["112", "+1911", "００ 44 999", "९११"] {
+            let refused = of(json!([{}, "x", "+14155552671", number]));
             assert!(matches!(refused, Some(ApiError::EmergencyNumber { number: named }) if named == number));
         }
+        assert!(matches!(of(json!(911)), Some(ApiError::EmergencyNumber { number }) if number == "911"));
     }
 
     #[test]

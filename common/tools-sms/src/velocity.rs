@@ -1,5 +1,10 @@
-//! How many texts go to numbers outside this deployment: for an agent, for a block of numbers, and for one number, in a UTC
-//! day.
+//! What goes to numbers outside this deployment in a UTC day: segments, of an agent and of all agents together, because
+//! providers are paid by them; and texts, to a block of numbers and from an agent to one number.
+//!
+//! A job's segments are counted when its work begins ([`reserve`]), for each number outside. If it ends before a text was
+//! begun, they are given back. The counter of all agents is one item, written once or twice for each job: DynamoDB takes a
+//! thousand writes a second of it. It is written by itself, because transactions on one item get in each other's way; so a
+//! process that dies between the two writes leaves a job counted twice in it, never less than once.
 //!
 //! The counters are exact when several sends race for the last place. They are limits against abuse (traffic pumping, in
 //! which somebody earns from each text to a block of numbers), so a deployment's `RATE_LIMIT_SCALE` does not raise them.
@@ -14,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::inbox::short_hash;
 use crate::number::Number;
 
-/// Most texts of an agent to numbers outside.
+/// Most segments of an agent to numbers outside.
 pub const MAX_A_DAY: u32 = 1_000;
 /// Most texts of all agents to a block of numbers ([`Number::block`]).
 pub const MAX_TO_BLOCK: u32 = 200;
@@ -27,11 +32,37 @@ const DAY_SECS: i64 = 24 * 3600;
 /// How long it is known that a job has its places: longer than jobs run.
 const RESERVED: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The places of a job: `JOB#<request>` / `RESERVED`.
+/// The segments of a job: `JOB#<request>` / `RESERVED`.
 #[derive(Serialize, Deserialize)]
 struct Reserved {
-    recipients: u32,
+    /// 0: they were given back.
+    #[serde(default)]
+    segments: u32,
+    /// The day in which they were counted.
+    #[serde(default)]
+    day: i64,
     expires: i64,
+}
+
+/// Whose segments of today are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    Agent,
+    Deployment,
+}
+
+impl Full {
+    /// Says that so many segments are too many. `most_of_all`: the deployment's limit.
+    pub fn message(self, segments: u32, most_of_all: u32) -> String {
+        let (whose, most) = match self {
+            Full::Agent => ("an agent", MAX_A_DAY),
+            Full::Deployment => ("this deployment", most_of_all),
+        };
+        format!(
+            "these are {segments} segments to numbers outside this deployment, more than are left today: {whose} sends at \
+             most {most} in a UTC day"
+        )
+    }
 }
 
 /// A counter of a day.
@@ -49,6 +80,14 @@ fn of_agent(agent: AgentId) -> String {
     format!("SMSDAY#{agent}")
 }
 
+fn of_all() -> String {
+    "SMSDAY#ALL".to_owned()
+}
+
+fn reserved_key(request_id: RequestId) -> Key {
+    Key::new(format!("JOB#{request_id}"), "RESERVED")
+}
+
 /// Adds `by` (at most `most`) to a counter of today, if it does not exceed `most` then.
 fn count(db: &Db, partition: String, by: u32, most: u32, now: Timestamp) -> Result<Write, StoreError> {
     let day = day(now);
@@ -61,42 +100,92 @@ fn count(db: &Db, partition: String, by: u32, most: u32, now: Timestamp) -> Resu
         .bind("expires", (day + 2) * DAY_SECS)
 }
 
-/// Counts a job's `recipients` outside of today; false, and nothing is counted, if the agent has too few places left. Once
-/// per job: true without counting again if an earlier run counted.
+/// Takes `by` off a counter of this day. Nothing if the counter has less: then it has expired.
+fn uncount(db: &Db, partition: String, by: u32, day: i64) -> Result<Write, StoreError> {
+    Write::update(&db.tables.messages, Key::new(partition, day.to_string()), "ADD #used :less")
+        .only_if("#used >= :by")
+        .bind("by", by)?
+        .bind("less", -i64::from(by))
+}
+
+/// Counts a job's segments to numbers outside, of all recipients together, in today's counters of the agent and of all agents
+/// (at most `most_of_all`). If a limit leaves too few: which one, and nothing is counted. Once per job: `None` without
+/// counting again if an earlier run counted.
 pub async fn reserve(
     db: &Db,
     request_id: RequestId,
     agent: AgentId,
-    recipients: u32,
+    segments: u32,
+    most_of_all: u32,
     now: Timestamp,
-) -> Result<bool, StoreError> {
-    if recipients == 0 {
-        return Ok(true);
+) -> Result<Option<Full>, StoreError> {
+    if segments == 0 {
+        return Ok(None);
     }
-    if recipients > MAX_A_DAY {
-        return Ok(false);
+    if segments > MAX_A_DAY {
+        return Ok(Some(Full::Agent));
     }
-    let key = Key::new(format!("JOB#{request_id}"), "RESERVED");
+    let key = reserved_key(request_id);
     let earlier: Option<Reserved> = db.get_latest(&db.tables.messages, key.clone()).await?;
-    if earlier.is_some() {
-        return Ok(true);
+    if earlier.is_some_and(|earlier| earlier.segments > 0) {
+        return Ok(None);
     }
-    let mark = Reserved { recipients, expires: now.plus(RESERVED).secs() };
-    let mark = Write::put(&db.tables.messages, key, &mark)?.only_if_new();
-    match db.transact(&[count(db, of_agent(agent), recipients, MAX_A_DAY, now)?, mark]).await {
-        Ok(()) => Ok(true),
+    if segments > most_of_all || !db.write_if(count(db, of_all(), segments, most_of_all, now)?).await? {
+        return Ok(Some(Full::Deployment));
+    }
+    let mark = Reserved { segments, day: day(now), expires: now.plus(RESERVED).secs() };
+    let mark = Write::put(&db.tables.messages, key, &mark)?
+        .only_if("attribute_not_exists(#pk) OR #segments = :none")
+        .bind("none", 0)?;
+    let full = match db.transact(&[count(db, of_agent(agent), segments, MAX_A_DAY, now)?, mark]).await {
+        Ok(()) => return Ok(None),
         // Another run counted in the meantime.
-        Err(error) if error.refused(1).is_some() => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
+        Err(error) if error.refused(1).is_some() => None,
+        Err(WriteError::Refused(_)) => Some(Full::Agent),
+        Err(WriteError::Failed(error)) => return Err(error),
+    };
+    db.write_if(uncount(db, of_all(), segments, day(now))?).await?;
+    Ok(full)
+}
+
+/// Gives back what [`reserve`] counted for a job that sent nothing. Repeating it changes nothing.
+pub async fn release(db: &Db, request_id: RequestId, agent: AgentId) -> Result<(), StoreError> {
+    let key = reserved_key(request_id);
+    let reserved: Option<Reserved> = db.get_latest(&db.tables.messages, key.clone()).await?;
+    let Some(Reserved { segments, day, .. }) = reserved.filter(|reserved| reserved.segments > 0) else { return Ok(()) };
+    let mark = Write::update(&db.tables.messages, key, "SET #segments = :none")
+        .only_if("#segments = :segments")
+        .bind("none", 0)?
+        .bind("segments", segments)?;
+    match db.transact(&[mark, uncount(db, of_agent(agent), segments, day)?]).await {
+        Ok(()) => db.write_if(uncount(db, of_all(), segments, day)?).await.map(drop),
+        // Another run gave them back, or the day is long over.
+        Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Failed(error)) => Err(error),
     }
 }
 
-/// Whether the agent has places for so many recipients outside today. For a price: [`reserve`] decides.
-pub async fn has_room(db: &Db, agent: AgentId, recipients: u32, now: Timestamp) -> Result<bool, StoreError> {
-    let key = Key::new(of_agent(agent), day(now).to_string());
-    let row: Option<Counted> = db.get(&db.tables.messages, key).await?;
-    Ok(row.map_or(0, |row| row.used).saturating_add(recipients) <= MAX_A_DAY)
+/// Which limit leaves too few segments today; of the agent, if it is known, and of all agents. For a price: [`reserve`]
+/// decides.
+pub async fn full(
+    db: &Db,
+    agent: Option<AgentId>,
+    segments: u32,
+    most_of_all: u32,
+    now: Timestamp,
+) -> Result<Option<Full>, StoreError> {
+    if segments == 0 {
+        return Ok(None);
+    }
+    let limits = [(agent.map(of_agent), MAX_A_DAY, Full::Agent), (Some(of_all()), most_of_all, Full::Deployment)];
+    for (partition, most, full) in limits {
+        let Some(partition) = partition else { continue };
+        let row: Option<Counted> = db.get(&db.tables.messages, Key::new(partition, day(now).to_string())).await?;
+        if row.map_or(0, |row| row.used).saturating_add(segments) > most {
+            return Ok(Some(full));
+        }
+    }
+    Ok(None)
 }
 
 /// Counts one more text of this agent to a number outside. Why it may not be sent: the number or its block has had too many

@@ -179,7 +179,8 @@ pub struct ToolSpec {
     pub judged: &'static [&'static str],
     /// The deployment needs at least one of these to serve a call with this input. Empty: every deployment can.
     pub needs: fn(&ToolSpec, &serde_json::Map<String, Value>) -> Vec<Need>,
-    /// A refusal of the validated input with an error of its own, looked for before `check`.
+    /// A refusal of the body with an error of its own, looked for before anything of it is validated. Its members may have any
+    /// type and any length.
     pub refuse: fn(&serde_json::Map<String, Value>) -> Option<ApiError>,
     /// Checks on the input that a schema cannot express, made before a price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,

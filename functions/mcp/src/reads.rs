@@ -83,7 +83,11 @@ pub static READS: &[Read] = &[
         fields: &[
             PAGE,
             Field::optional("since", SHORT, "Only texts received at this time or later; ISO 8601"),
-            Field::optional("from", SHORT, "Only texts from this number, +14155550123"),
+            Field::optional(
+                "from",
+                SHORT,
+                "Only texts from this sender: a number such as +14155552671, a short code or a name",
+            ),
             Field::optional("cursor", SHORT, "next_cursor of the previous page"),
         ],
     },

@@ -7,7 +7,12 @@ use super::Report;
 const CHECK: &str = "texts";
 
 pub fn check(config: &Config, report: &mut Report) {
-    match config.providers.order(Capability::Sms).first().map(String::as_str) {
+    let provider = config.providers.order(Capability::Sms).first().map(String::as_str);
+    if provider.is_some() && !config.prices.tools.contains_key("sms") {
+        let remedy = "set sms in PRICES, in settings.json: USDC for a segment (docs/SMS.md)";
+        report.warn(CHECK, "a segment is sold for less than providers ask (in the US about 0.008 USD)", remedy);
+    }
+    match provider {
         None => {
             let remedy = "set SMS_PROVIDERS to aws_sms or twilio, if agents are to text others (docs/SMS.md)";
             report.warn(CHECK, "SMS_PROVIDERS is not set, so numbers outside this deployment are refused", remedy);

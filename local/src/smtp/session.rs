@@ -362,7 +362,9 @@ impl Session {
         if envelope.to.len() >= MAX_RECIPIENTS {
             return Step::Reply(Reply::new("452 4.5.3 Too many recipients, send them in another mail"));
         }
-        match Address::parse(path) {
+        // The only recipient without a domain (RFC 5321 §4.5.1).
+        let own = path.eq_ignore_ascii_case("postmaster").then(|| format!("postmaster@{}", self.host));
+        match Address::parse(own.as_deref().unwrap_or(path)) {
             Ok(address) => {
                 envelope.asked = Some(address.clone());
                 Step::Recipient(address)
@@ -472,6 +474,7 @@ mod tests {
                         Step::Recipient(address) => session.recipient(match address.as_str() {
                             address if address.starts_with("nobody@") => Recipient::Unknown,
                             address if address.ends_with("@here.org") => Recipient::Known,
+                            "postmaster@mx.here.org" => Recipient::Known,
                             _ => Recipient::Foreign,
                         }),
                         Step::Mail(mail) => {
@@ -575,6 +578,9 @@ mod tests {
         for (command, expected) in [
             ("RCPT TO:<bo@here.org> NOTIFY=NEVER", "555"),
             ("RCPT TO:<>", "501"),
+            // At `mx.here.org`, which is looked up like any other.
+            ("RCPT TO:<Postmaster>", "250"),
+            ("RCPT TO:<abuse>", "501"),
             ("RCPT TO:<bo@here.org\n>", "500"),
             ("RCPT TO:<bo@here.org>,<eve@elsewhere.org>", "501"),
             ("RCPT TO:<bo%elsewhere.org@here.org@elsewhere.org>", "501"),

@@ -89,7 +89,7 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional(
                 "from",
                 Kind::Text { min: 0, max: 32, format: None },
-                "Only those from this number or name",
+                "Only those from this sender, as `from` shows it: a number in E.164 form, a short code or a name",
             ),
             Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor"),
         ])

@@ -148,11 +148,10 @@ impl<'a> Allowance<'a> {
     }
 
     fn valid(&self, spec: &ToolSpec, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-        let valid = input::validate(spec.input, arguments);
-        if let Some(refusal) = valid.as_ref().ok().and_then(|kept| (spec.refuse)(kept)) {
+        if let Some(refusal) = (spec.refuse)(arguments) {
             return Err(refusal.message());
         }
-        let valid = valid.and_then(|kept| {
+        let valid = input::validate(spec.input, arguments).and_then(|kept| {
             let wrong = (spec.check)(&kept, self.access.toolbox.fetcher.policy());
             if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
         });

@@ -3,12 +3,15 @@
 use super::Reader;
 use super::email::{is_configuration_set, is_topic};
 
-/// Default: texts to numbers outside this deployment go to the United States and Canada.
+/// Default: texts to numbers outside this deployment go to the United States and Canada, 10,000 segments a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmsConfig {
     /// `SMS_COUNTRIES`: comma-separated countries (ISO 3166-1 alpha-2) that texts may be sent to. They do not bind numbers
     /// of this deployment's agents. Stored in upper case. Default `US,CA`.
     pub countries: Vec<String>,
+    /// `SMS_DAILY_SEGMENTS`: most segments of all agents to numbers outside this deployment in a UTC day, from 1 to 100
+    /// million. Default 10,000.
+    pub daily_segments: u32,
     /// `SMS_TOPICS`: comma-separated ARNs of the SNS topics whose events are accepted: what became of texts, and received
     /// texts. Default: none; no event is accepted.
     pub topics: Vec<String>,
@@ -20,7 +23,7 @@ pub struct SmsConfig {
 impl Default for SmsConfig {
     fn default() -> SmsConfig {
         let countries = ["US", "CA"].map(str::to_owned).to_vec();
-        SmsConfig { countries, topics: Vec::new(), configuration_set: None }
+        SmsConfig { countries, daily_segments: 10_000, topics: Vec::new(), configuration_set: None }
     }
 }
 
@@ -35,6 +38,8 @@ impl SmsConfig {
         if !config.countries.iter().all(is_country) {
             env.problem("SMS_COUNTRIES", "must be country codes of two letters such as US, separated by commas");
         }
+        let segments = env.number("SMS_DAILY_SEGMENTS", config.daily_segments.into(), 1..=100_000_000);
+        config.daily_segments = u32::try_from(segments).unwrap_or(config.daily_segments);
         config.topics = env.list("SMS_TOPICS");
         if !config.topics.iter().all(|topic| is_topic(topic)) {
             env.problem("SMS_TOPICS", "must be ARNs of SNS topics, separated by commas");
@@ -62,20 +67,27 @@ mod tests {
     #[test]
     fn good_values_are_stored_and_bad_ones_are_named() {
         let topic = "arn:aws:sns:eu-west-1:123456789012:texts";
-        let (config, problems) =
-            read(&[("SMS_COUNTRIES", " us, DE,"), ("SMS_TOPICS", topic), ("SMS_CONFIGURATION_SET", "agents_1")]);
+        let (config, problems) = read(&[
+            ("SMS_COUNTRIES", " us, DE,"),
+            ("SMS_DAILY_SEGMENTS", "500"),
+            ("SMS_TOPICS", topic),
+            ("SMS_CONFIGURATION_SET", "agents_1"),
+        ]);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(config.countries, ["US", "DE"]);
+        assert_eq!(config.daily_segments, 500);
         assert_eq!((config.topics, config.configuration_set.as_deref()), (vec![topic.to_owned()], Some("agents_1")));
         let (unset, _) = read(&[]);
         assert_eq!(
-            (unset.countries, unset.topics, unset.configuration_set),
-            (vec!["US".into(), "CA".into()], vec![], None)
+            (unset.countries, unset.daily_segments, unset.topics, unset.configuration_set),
+            (vec!["US".into(), "CA".into()], 10_000, vec![], None)
         );
         for (name, value) in [
             ("SMS_COUNTRIES", "USA"),
             ("SMS_COUNTRIES", "+1"),
             ("SMS_COUNTRIES", "001"),
+            ("SMS_DAILY_SEGMENTS", "0"),
+            ("SMS_DAILY_SEGMENTS", "many"),
             ("SMS_TOPICS", "texts"),
             ("SMS_CONFIGURATION_SET", "two words"),
         ] {

@@ -142,6 +142,11 @@ pub enum ApiError {
         /// As the caller wrote it.
         number: String,
     },
+    /// The texts of a UTC day are used up, for the agent or for the deployment.
+    TextLimit {
+        message: String,
+        retry_after_secs: u64,
+    },
     /// A text may not be published or sent. `places` names the fields if our own rules found them.
     ContentBlocked {
         categories: Vec<String>,
@@ -300,7 +305,7 @@ impl ApiError {
             ApiError::TooManyWebhooks { .. } | ApiError::WebhookDisabled | ApiError::DeliveryPending => {
                 StatusCode::CONFLICT
             }
-            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::RateLimited(_) | ApiError::TextLimit { .. } => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Tool { status, .. } => *status,
             ApiError::Market(error) => error.status(),
@@ -356,6 +361,7 @@ impl ApiError {
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
             ApiError::EmergencyNumber { .. } => "emergency_number_blocked",
+            ApiError::TextLimit { .. } => "sms_limit_reached",
             ApiError::ContentBlocked { .. } => "content_blocked",
             ApiError::SlugTaken => "slug_taken",
             ApiError::SoulExists => "soul_exists",
@@ -515,7 +521,7 @@ impl ApiError {
             ApiError::QuoteIdRequired { at } => {
                 format!("ask POST {at} for a quote first, and send its id in X-Quote-ID; nothing was charged")
             }
-            ApiError::Tool { message, .. } => message.clone(),
+            ApiError::Tool { message, .. } | ApiError::TextLimit { message, .. } => message.clone(),
             ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
@@ -582,6 +588,7 @@ impl ApiError {
                 }
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
+            ApiError::TextLimit { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id, approval, .. } => {
                 body["approval_id"] = json!(approval_id);
@@ -622,6 +629,9 @@ impl IntoResponse for ApiError {
             ApiError::RateLimited(taken) => {
                 taken.write(response.headers_mut());
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
+            }
+            ApiError::TextLimit { retry_after_secs, .. } => {
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
             ApiError::ServicePaused(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
@@ -707,6 +717,7 @@ mod tests {
             (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
             (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
             (ApiError::EmergencyNumber { number: "911".to_owned() }, 400, "emergency_number_blocked"),
+            (ApiError::TextLimit { message: "full".to_owned(), retry_after_secs: 9 }, 429, "sms_limit_reached"),
             (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
             (ApiError::SlugTaken, 409, "slug_taken"),
             (ApiError::SoulExists, 409, "soul_exists"),
