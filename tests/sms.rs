@@ -32,6 +32,8 @@ use crate::webhooks;
 const SEND: &str = "/v1/tools/sms/send";
 const INBOX: &str = "/v1/tools/sms/inbox";
 const NUMBERS: &str = "/v1/tools/voice/numbers";
+/// The address of a deployment that uses Twilio.
+const BASE: &str = "https://sms.example";
 /// micro-USDC per segment and recipient
 const EACH: u64 = 3_500;
 /// micro-USDC for a number
@@ -154,6 +156,7 @@ impl Twilio {
     fn options(&self, options: Options) -> Options {
         options
             .with("SMS_PROVIDERS", "twilio")
+            .with("PUBLIC_BASE_URL", BASE)
             .with("PROVIDER_KEYS", json!({"twilio": "AC0123456789abcdef0123456789abcdef:token"}).to_string())
             .with("PROVIDER_URLS", json!({"twilio": self.url}).to_string())
     }
@@ -169,7 +172,12 @@ impl Twilio {
 }
 
 fn pool() -> Value {
-    let number = |index: u32| json!({"phone_number": format!("+1206234567{index}"), "capabilities": {"sms": true}});
+    let number = |index: u32| {
+        json!({
+            "phone_number": format!("+1206234567{index}"), "capabilities": {"sms": true},
+            "sms_url": format!("{BASE}/v1/providers/twilio/inbound"),
+        })
+    };
     json!({"incoming_phone_numbers": (0..8).map(number).collect::<Vec<_>>()})
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::ids::RequestId;
+use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
 use gate::jobs::job::{self, MAX_ATTEMPTS};
 use gate::jobs::store;
@@ -167,16 +167,15 @@ async fn die_at(step: i64, last_one_arrives: bool, recipients: usize) -> bool {
 }
 
 /// Rows of a send in these states, as an earlier run left them.
-async fn left_behind(toolbox: &Toolbox, task: &Task, states: [State; 2]) {
+pub async fn left_behind(toolbox: &Toolbox, agent: AgentId, request_id: RequestId, to: &[String], states: [State; 2]) {
     let now = toolbox.clock.now();
-    let mail = mailbox::mail_id(now, &[b"sent", task.request_id.bytes()]);
-    let to = task.input["to_address"].as_array().expect("recipients").iter();
-    let rows = (0..).zip(to.zip(states)).map(|(index, (to, state))| Recipient {
-        request_id: task.request_id,
+    let mail = mailbox::mail_id(now, &[b"sent", request_id.bytes()]);
+    let rows = (0..).zip(to.iter().zip(states)).map(|(index, (to, state))| Recipient {
+        request_id,
         index,
-        agent: task.agent,
+        agent,
         sender: DOMAIN.to_owned(),
-        to: Address::parse(to.as_str().expect("a text")).expect("an address"),
+        to: Address::parse(to).expect("an address"),
         state,
         message_id: format!("{mail}.{index}@{DOMAIN}"),
         provider_message_id: None,
@@ -190,6 +189,12 @@ async fn left_behind(toolbox: &Toolbox, task: &Task, states: [State; 2]) {
     recipient::create_all(&toolbox.db, rows.collect()).await.expect("rows");
 }
 
+/// The recipients that a task names.
+fn named(task: &Task) -> Vec<String> {
+    let to = task.input["to_address"].as_array().expect("recipients").iter();
+    to.map(|to| to.as_str().expect("a text").to_owned()).collect()
+}
+
 static DYING: [&Runner; 1] = [&Runner { spec: &send::SPEC, run: die }];
 
 /// The last attempt dies when one of two mails is out and one is on its way. Afterwards the tool works as it is.
@@ -198,7 +203,7 @@ fn die(toolbox: Arc<Toolbox>, task: Task) -> Running {
         return (send::RUNNER.run)(toolbox, task);
     }
     Box::pin(async move {
-        left_behind(&toolbox, &task, [State::Accepted, State::Submitting]).await;
+        left_behind(&toolbox, task.agent, task.request_id, &named(&task), [State::Accepted, State::Submitting]).await;
         let set = "SET #attempt = :attempt REMOVE #lease_until";
         let write = Write::update(&toolbox.db.tables.jobs, job::key(task.request_id), set);
         let write = write.bind("attempt", MAX_ATTEMPTS + 1).expect("a number");
@@ -253,7 +258,7 @@ fn a_freeze_stops_the_rest_of_a_send() {
                 deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
                 reporter: Reporter::default(),
             };
-            left_behind(&toolbox, &task, [first, State::Pending]).await;
+            left_behind(&toolbox, task.agent, task.request_id, &named(&task), [first, State::Pending]).await;
             let ended = (send::RUNNER.run)(toolbox, task).await;
             if first == State::Pending {
                 let error = ended.expect_err("nobody got it");

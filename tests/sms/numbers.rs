@@ -1,12 +1,23 @@
 //! Phone numbers: bought once, by a first text or by themselves; who may buy; a provider's pool that is too small.
 
-use axum::{Json, Router};
-use futures_util::future::join_all;
-use local::Stack;
-use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tools_sms::phone;
+use std::time::Duration;
 
+use axum::{Json, Router};
+use base::clock::Clock;
+use base::ids::{AgentId, RequestId};
+use base::money::Usdc;
+use futures_util::future::join_all;
+use local::{Options, Stack};
+use platform::store::{Key, Write};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tools::spec::ToolSpec;
+use tools::{Reporter, Task};
+use tools_sms::number::Number;
+use tools_sms::phone::{self, Phone};
+use tools_sms::{buy, send};
+
+use super::BASE;
 use crate::support::{Answer, Payer, books, eventually, run, stack, stack_with};
 
 const NUMBERS: &str = "/v1/tools/voice/numbers";
@@ -113,12 +124,134 @@ fn a_number_is_paid_by_x402() {
         let again = eve.client.post(NUMBERS, &headers, &json!({})).await;
         assert_eq!((again.status, again.json()), (201, bought.json()));
         assert_eq!(eve.balance(&stack).await, u128::from(2 * FEE));
-        // Another payment finds the number, and comes back as credits.
+        // Another payment is refused before it is taken, and so is the name alone, before it is asked to pay.
         let other = eve.buy(NUMBERS, &json!({})).await;
-        assert_eq!((other.status, number(&other)), (200, number(&bought)));
-        assert_eq!(other.json()["data"]["charged"], "0.000000");
-        assert_eq!((eve.balance(&stack).await, credits(&stack, &eve).await), (u128::from(FEE), FEE));
-        assert_eq!(listed(&eve).await.len(), 1);
+        assert_eq!(other.error(), (400, "number_not_needed".to_owned()), "{}", other.text);
+        let agent = eve.address().to_string();
+        let named = eve.client.post(NUMBERS, &[("x-agent-id", &agent)], &json!({})).await;
+        assert_eq!(named.error(), (400, "number_not_needed".to_owned()), "{}", named.text);
+        assert_eq!((eve.balance(&stack).await, credits(&stack, &eve).await), (u128::from(2 * FEE), 0));
+        assert_eq!((listed(&eve).await.len(), books::receipts(&stack.app.db, eve.agent()).await.len()), (1, 1));
+        // With a proof, it is told.
+        assert_eq!((ask(&eve).await.status, number(&ask(&eve).await)), (200, number(&bought)));
+    });
+}
+
+/// Calls of one wallet at the same time: one of them buys, and says so.
+#[test]
+fn one_of_ten_calls_buys_the_number() {
+    run(async {
+        // Calls share a purchase for a minute of the clock.
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| Options { clock, ..options }).await;
+        let ada = with_credits(&stack, 10 * FEE).await;
+        let answers = join_all((0..10).map(|_| ask(&ada))).await;
+        let mut bought = 0;
+        for answer in &answers {
+            let data = &answer.json()["data"];
+            match answer.status {
+                201 => {
+                    bought += 1;
+                    assert_eq!((&data["is_new"], &data["charged"]), (&json!(true), &json!("5.000000")), "{data}");
+                }
+                200 => {
+                    assert_eq!((&data["is_new"], &data["charged"]), (&json!(false), &json!("0.000000")), "{data}");
+                    assert_eq!(data["receipt_id"], Value::Null, "{data}");
+                }
+                _ => assert_eq!(answer.error(), (409, "provisioning_in_progress".to_owned()), "{}", answer.text),
+            }
+        }
+        assert_eq!(bought, 1, "{answers:?}");
+        assert_eq!(credits(&stack, &ada).await, 9 * FEE);
+        assert_eq!(books::receipts(&stack.app.db, ada.agent()).await.len(), 1);
+    });
+}
+
+/// A token asks for a price as often as it likes. It redeems a quote with what is free then.
+#[test]
+fn quotes_of_a_token_keep_no_credits() {
+    run(async {
+        let stack = stack().await;
+        let (ada, bob) = (with_credits(&stack, FEE + EACH).await, with_credits(&stack, FEE).await);
+        let to = number(&ask(&bob).await);
+        let (token, body) = (ada.token(&stack).await, json!({"message": "Hello", "to_number": to}));
+        let mut quotes = Vec::new();
+        for _ in 0..3 {
+            let asked = ada.client.post(SEND, &[("authorization", &token)], &body).await;
+            assert_eq!(asked.status, 402, "{}", asked.text);
+            let asked = asked.json();
+            let message = asked["message"].as_str().expect("a text");
+            let needs = ["X-Quote-ID", "neither a proof nor a payment"];
+            assert!(needs.iter().all(|need| message.contains(need)) && !message.contains("cap"), "{message}");
+            quotes.push(asked["context"]["quote_id"].as_str().expect("a quote").to_owned());
+            let account = books::audit(&stack.app.db, ada.agent()).await;
+            assert_eq!((account.credits.micro(), account.reserved.micro()), (FEE + EACH, 0));
+        }
+        let redeem =
+            async |quote: &str| ada.client.post(SEND, &[("authorization", &token), ("x-quote-id", quote)], &body).await;
+        let accepted = redeem(&quotes[0]).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        ada.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(credits(&stack, &ada).await, 0);
+        assert_eq!(redeem(&quotes[1]).await.error(), (402, "insufficient_credits".to_owned()));
+        assert_eq!(redeem(&quotes[0]).await.status, 202, "the same again");
+    });
+}
+
+/// A job of an agent, as an earlier run left it that got a number of a provider which is no longer in use.
+async fn at_another_provider(stack: &Stack, tool: &'static ToolSpec, input: Value) -> (Task, Phone) {
+    let toolbox = &stack.worker.toolbox;
+    let task = Task {
+        tool,
+        input: input.as_object().expect("an input").clone(),
+        locked: match json!({"segments": 1, "source": "twilio", "each": EACH, "fee": FEE}) {
+            Value::Object(locked) => locked,
+            _ => Map::new(),
+        },
+        price: Usdc::from_micro(FEE + EACH),
+        request_id: RequestId::random(),
+        agent: AgentId::from_bytes(base::digest::random()),
+        wallet_signed: true,
+        token: None,
+        is_over: false,
+        deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
+        reporter: Reporter::default(),
+    };
+    let phone = Phone {
+        id: base::ids::uuid_of(&[b"phone", task.agent.bytes()]),
+        agent: task.agent,
+        number: Number::parse("+14155552671").expect("a number"),
+        source: "twilio".to_owned(),
+        bought_by: task.request_id,
+        created: toolbox.clock.now(),
+        last_used_at: None,
+        lost_at: None,
+    };
+    let key = Key::new(format!("AGENT#{}", task.agent), "PHONE#twilio");
+    toolbox.db.write(Write::put(&toolbox.db.tables.messages, key, &phone).expect("a row")).await.expect("a database");
+    (task, phone)
+}
+
+/// The operator changes the provider while a job waits for its next run: the number that it got is paid for, and it gets no
+/// second one.
+#[test]
+fn a_number_of_an_earlier_provider_is_paid_for_once() {
+    run(async {
+        let stack = stack().await;
+        let toolbox = stack.worker.toolbox.clone();
+        let text = json!({"to_number": "+14155552672", "message": "Hello"});
+        let (sends, _) = at_another_provider(&stack, &send::SPEC, text).await;
+        let output = (send::RUNNER.run)(toolbox.clone(), sends.clone()).await.expect("the number is charged");
+        assert_eq!((&output.result["status"], output.used), (&json!("failed"), Some(Usdc::from_micro(FEE))));
+        let (buys, phone) = at_another_provider(&stack, &buy::SPEC, json!({})).await;
+        let output = (buy::RUNNER.run)(toolbox.clone(), buys.clone()).await.expect("the number is charged");
+        assert_eq!((&output.result["phone_number"], &output.result["is_new"]), (&json!(phone.number), &json!(true)));
+        let again = Task { is_over: true, ..buys.clone() };
+        let again = (buy::RUNNER.run)(toolbox.clone(), again).await.expect("the number is charged");
+        assert_eq!((&again.result, again.used), (&output.result, None));
+        for task in [sends, buys] {
+            assert_eq!(phone::list(&toolbox.db, task.agent).await.expect("a database").len(), 1);
+        }
     });
 }
 
@@ -180,7 +313,9 @@ fn a_number_is_bought_once() {
 /// The operator's numbers at Twilio, as it lists them.
 async fn pool(numbers: &[&str]) -> String {
     let capabilities = json!({"voice": true, "sms": true, "mms": true, "fax": false});
-    let entry = |number: &&str| json!({"sid": "PN1", "phone_number": number, "capabilities": capabilities});
+    let sms_url = format!("{BASE}/v1/providers/twilio/inbound");
+    let entry =
+        |number: &&str| json!({"sid": "PN1", "phone_number": number, "capabilities": capabilities, "sms_url": sms_url});
     let entries: Vec<Value> = numbers.iter().map(entry).collect();
     let list = json!({"incoming_phone_numbers": entries, "page": 0, "page_size": 500, "next_page_uri": null});
     let router = Router::new().fallback(move || {
@@ -202,6 +337,7 @@ fn the_last_number_of_a_provider_goes_to_one_agent() {
         let stack = stack_with(|options| {
             options
                 .with("SMS_PROVIDERS", "twilio")
+                .with("PUBLIC_BASE_URL", BASE)
                 .with("PROVIDER_KEYS", json!({"twilio": key}).to_string())
                 .with("PROVIDER_URLS", json!({"twilio": url}).to_string())
         })

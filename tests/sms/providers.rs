@@ -45,6 +45,8 @@ const EACH: u64 = 3_500;
 
 /// The operator's numbers.
 const OWN: [&str; 2] = ["+12065550142", "+12065550143"];
+/// A number of the operator whose texts go to another program.
+const ELSEWHERE: &str = "+12065550145";
 /// Recipients, and what the provider does with a text to them.
 const REACHED: &str = "+14155551230";
 const OPTED_OUT: &str = "+14155551231";
@@ -92,13 +94,15 @@ impl Asked {
 struct Vendors {
     url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// Numbers that are no longer the operator's.
+    gone: Arc<Mutex<Vec<String>>>,
 }
 
 impl Vendors {
     async fn start() -> Vendors {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let vendors = Vendors { url, asked: Arc::default() };
+        let vendors = Vendors { url, asked: Arc::default(), gone: Arc::default() };
         let router = axum::Router::new().fallback(answer).with_state(vendors.clone());
         tokio::spawn(async move { drop(axum::serve(listener, router).await) });
         vendors
@@ -106,6 +110,15 @@ impl Vendors {
 
     fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("a lock").clone()
+    }
+
+    fn gone(&self) -> Vec<String> {
+        self.gone.lock().expect("a lock").clone()
+    }
+
+    /// Takes a number from the operator.
+    fn take(&self, number: &Number) {
+        self.gone.lock().expect("a lock").push(number.as_str().to_owned());
     }
 
     /// The texts that it was given.
@@ -162,18 +175,28 @@ async fn answer(
         let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other("the connection broke"))]);
         return Response::builder().header("content-length", "40").body(Body::from_stream(broken)).expect("a response");
     }
-    let (status, body) = if asked.is_of_aws() { of_aws(&asked, &to, number) } else { of_twilio(&asked, &to, number) };
+    let (status, body) = match asked.is_of_aws() {
+        true => of_aws(&vendors, &asked, &to, number),
+        false => of_twilio(&vendors, &asked, &to, number),
+    };
     let response = Response::builder().status(status).header("content-type", "application/json");
     response.body(Body::from(body.to_string())).expect("a response")
 }
 
-fn of_aws(asked: &Asked, to: &str, number: usize) -> (u16, Value) {
+fn of_aws(vendors: &Vendors, asked: &Asked, to: &str, number: usize) -> (u16, Value) {
+    let from = asked.json()["OriginationIdentity"].as_str().map(str::to_owned);
+    if let Some(from) = from.filter(|from| vendors.gone().contains(from)) {
+        let kind = "ResourceNotFoundException";
+        return (400, json!({"__type": kind, "Message": "no", "ResourceType": "phone-number", "ResourceId": from}));
+    }
     let error = |kind: &str, reason: &str| (400, json!({"__type": kind, "Message": "no", "Reason": reason}));
     match (asked.header("x-amz-target"), to) {
         ("PinpointSMSVoiceV2.DescribePhoneNumbers", _) => {
             // A page for each number.
             let second = asked.json()["NextToken"] == "second";
-            let phone = json!({"PhoneNumber": OWN[usize::from(second)], "Status": "ACTIVE", "NumberType": "TEN_DLC",
+            let own = OWN[usize::from(second)];
+            let kind = if vendors.gone().iter().any(|gone| gone == own) { "SIMULATOR" } else { "TEN_DLC" };
+            let phone = json!({"PhoneNumber": own, "Status": "ACTIVE", "NumberType": kind,
                 "MessageType": "TRANSACTIONAL", "NumberCapabilities": ["SMS"], "TwoWayEnabled": true});
             let token = if second { json!({}) } else { json!({"NextToken": "second"}) };
             let mut page = json!({"PhoneNumbers": [phone]});
@@ -190,7 +213,7 @@ fn of_aws(asked: &Asked, to: &str, number: usize) -> (u16, Value) {
     }
 }
 
-fn of_twilio(asked: &Asked, to: &str, number: usize) -> (u16, Value) {
+fn of_twilio(vendors: &Vendors, asked: &Asked, to: &str, number: usize) -> (u16, Value) {
     let credentials = base64_standard(format!("{SID}:{TOKEN}").as_bytes());
     if asked.header("authorization") != format!("Basic {credentials}") {
         return (401, json!({"code": 20_003, "message": "Authenticate", "status": 401}));
@@ -203,10 +226,20 @@ fn of_twilio(asked: &Asked, to: &str, number: usize) -> (u16, Value) {
     match (asked.method.as_str(), resource.split('?').next().unwrap_or_default(), to) {
         ("GET", "IncomingPhoneNumbers.json", _) => {
             let able = |sms: bool| json!({"voice": true, "sms": sms, "mms": false, "fax": false});
-            let mut numbers: Vec<Value> =
-                OWN.iter().map(|number| json!({"phone_number": number, "capabilities": able(true)})).collect();
-            numbers.push(json!({"phone_number": "+12065550144", "capabilities": able(false)}));
+            let ours = format!("{BASE}{INBOUND}");
+            let number = |number: &str, sms: bool, url: &str| {
+                let capabilities = able(sms);
+                json!({"phone_number": number, "capabilities": capabilities, "sms_url": url, "sms_method": "POST"})
+            };
+            let mut numbers =
+                vec![number("+12065550144", false, &ours), number(ELSEWHERE, true, "https://other.example/")];
+            let gone = vendors.gone();
+            let own = OWN.iter().filter(|own| !gone.iter().any(|gone| gone == *own));
+            numbers.extend(own.map(|own| number(own, true, &ours)));
             (200, json!({"incoming_phone_numbers": numbers, "page": 0, "page_size": 500, "next_page_uri": null}))
+        }
+        ("POST", "Messages.json", _) if asked.form().get("From").is_some_and(|from| vendors.gone().contains(from)) => {
+            error(21_660)
         }
         ("POST", "Messages.json", OPTED_OUT) => error(21_610),
         ("POST", "Messages.json", REFUSED) => error(21_408),
@@ -515,6 +548,71 @@ fn twilio_gets_each_text_once_and_reports_move_it_forward() {
         assert_eq!(ada.money(&stack).await, (4 * EACH, 3 * EACH), "the charge is final");
         assert!(matches!(ada.hand_over(&stack, LATER).await, Handed::NotNow { .. }));
         assert_eq!([REACHED, OPTED_OUT, REFUSED, LOST].map(|to| vendors.count(to)), [1; 4], "none is repeated");
+    });
+}
+
+/// Numbers that cannot text, or whose texts go to another program, are given to nobody, and the doctor counts them.
+#[test]
+fn twilio_numbers_that_are_not_set_up_for_this_deployment_are_passed_over() {
+    run(async {
+        let vendors = Vendors::start().await;
+        let stack = stack_with(|options| vendors.twilio(options)).await;
+        for _ in OWN {
+            Agent::new(&stack).await;
+        }
+        let (toolbox, agent) = (&stack.worker.toolbox, Payer::new(&stack).await.agent());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let third = phone::register(toolbox, agent, RequestId::random(), deadline).await;
+        assert!(matches!(third, Ok(Registered::NoneLeft)), "{third:?}");
+
+        // Seen from another address, all of them are set up for another deployment.
+        let mut environment = stack.environment.clone();
+        environment.insert("PUBLIC_BASE_URL".to_owned(), vendors.url.clone());
+        let report = local::doctor::examine(&environment).await;
+        for (found, count) in [("what they receive is not posted here", 3), ("they cannot text", 1)] {
+            let found = format!("numbers at Twilio passed over, because {found}: {count}");
+            assert!(report.0.iter().any(|finding| finding.found == found), "{found}: {}", report.text());
+        }
+    });
+}
+
+/// The operator gave a number back, or lost it: its agent gets another one with its next text, and pays for it once.
+#[test]
+fn a_number_that_the_provider_no_longer_has_is_replaced() {
+    run(async {
+        for by_aws in [true, false] {
+            let vendors = Vendors::start().await;
+            let stack = match by_aws {
+                true => vendors.aws().await,
+                false => stack_with(|options| vendors.twilio(options)).await,
+            };
+            let ada = Agent::new(&stack).await;
+            vendors.take(&ada.number);
+            let job = ada.payer.finished(&ada.send(&[REACHED], "Hello").await).await;
+            assert_eq!(states(&job), ["failed"], "by AWS: {by_aws}: {job}");
+            assert_eq!(ada.money(&stack).await, (EACH, EACH), "a text that was not accepted costs nothing");
+            let listed = ada.payer.get("/v1/tools/voice/numbers").await.json()["data"]["numbers"].clone();
+            assert_eq!((&listed[0]["phone_number"], &listed[0]["status"]), (&json!(ada.number), &json!("lost")));
+            let notes = ada.payer.get("/v1/tools/notifications").await.json();
+            let notes = notes["notifications"].as_array().expect("a list").iter();
+            assert_eq!(notes.filter(|note| note["type"] == "phone_expiring").count(), 1);
+
+            // Of a refusal, no report is waited for.
+            let job = ada.payer.finished(&ada.send(&[OPTED_OUT], "Hello").await).await;
+            let from = job["result"]["from"].as_str().expect("a number");
+            assert!(from != ada.number.as_str() && OWN.contains(&from), "by AWS: {by_aws}: {job}");
+            assert_eq!((states(&job), job["result"].get("registration")), (vec!["opted_out"], None), "{job}");
+            assert_eq!(ada.money(&stack).await, (2 * EACH, 2 * EACH), "the number was paid for before");
+            let owner = phone::owner_of(&stack.app.db, &ada.number).await.expect("a database");
+            assert_eq!(owner.expect("an owner").agent, ada.payer.agent(), "nobody else gets it");
+
+            // A refusal is not believed alone: a number that the provider lists stays.
+            let from = Number::parse(from).expect("a number");
+            let (toolbox, deadline) = (&stack.worker.toolbox, Instant::now() + Duration::from_secs(20));
+            phone::check_lost(toolbox, ada.payer.agent(), &from, deadline).await.expect("a database");
+            let own = phone::list(&stack.app.db, ada.payer.agent()).await.expect("a database");
+            assert_eq!((own.len(), own[0].lost_at), (1, None));
+        }
     });
 }
 

@@ -166,13 +166,14 @@ impl Gate {
         self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name)
     }
 
-    /// Checks what the call names beside its quote.
+    /// Checks what the call names beside its quote, and its payer.
     pub(super) async fn check_named(&self, order: &Order<'_>, payment: Option<&Payment>) -> Result<(), ApiError> {
-        let Some(quoter) = self.quoter(order) else { return Ok(()) };
         let payer = payment.map(|payment| AgentId::of(payment.authorization.from));
         let agent = order.agent().or(payer).or_else(|| order.shown_to());
         let none = Map::new();
         let locked = order.asked.as_ref().map_or(&none, |asked| &asked.locked);
+        (order.tool.check_payer)(&self.engine.toolbox, agent).await?;
+        let Some(quoter) = self.quoter(order) else { return Ok(()) };
         (quoter.check)(&self.engine.toolbox, &order.input, locked, agent).await
     }
 

@@ -51,6 +51,8 @@ pub struct Offer<'a> {
     pub quote_id: &'a str,
     /// The caller's spendable credits before this quote, if the caller is known.
     pub credits_balance: Option<Usdc>,
+    /// The caller has an access token, which pays from credits.
+    pub by_token: bool,
 }
 
 impl Offer<'_> {
@@ -95,7 +97,12 @@ impl Offer<'_> {
 
     fn message(&self) -> String {
         let (title, price) = (self.title(), self.quote.amount);
-        let mut message = if self.quote.credits > Usdc::ZERO {
+        let mut message = if self.by_token {
+            format!(
+                "{title} costs {price} USDC, which your access token pays from credits: repeat the request with this \
+                 quote in X-Quote-ID; it needs neither a proof nor a payment"
+            )
+        } else if self.quote.credits > Usdc::ZERO {
             format!(
                 "{title} costs {price} USDC, of which your credits pay {}: repeat the request with this quote, a fresh \
                  proof and a payment of the rest",
@@ -110,7 +117,7 @@ impl Offer<'_> {
                  {kept}"
             ));
         }
-        if self.quote.remaining() > CLIENT_DEFAULT_CAP {
+        if self.quote.remaining() > CLIENT_DEFAULT_CAP && !self.by_token {
             message.push_str("; above 1 USD, x402 clients need their own spending cap raised first");
         }
         message
@@ -490,6 +497,7 @@ mod tests {
                 quote,
                 quote_id: "quote_AbC-_9",
                 credits_balance: None,
+                by_token: false,
             };
             let header = forms.of(&config, tool).header(&config, tool, &offer.words("payment_required"));
             let said = String::from_utf8(base64_any(&header).unwrap()).unwrap();
@@ -536,6 +544,7 @@ mod tests {
                         quote,
                         quote_id: "quote_AbC-_9",
                         credits_balance,
+                        by_token: index % 3 == 1,
                     };
                     let (words, form) = (offer.words("payment_required"), forms.of(&config, tool));
                     let whole = unpaid(&config, tool, |word| words.value(word));

@@ -225,9 +225,10 @@ impl Gate {
         let token = quote.to_token(&self.quote_key);
         let (config, forms, resource) = (&self.app.config, &self.app.forms, call.resource);
         let (tool, listing) = (call.tool, call.listing);
-        let asked = None;
-        let credits_balance = None;
-        Ok(Offer { config, forms, tool, listing, asked, resource, quote, quote_id: &token, credits_balance }.unpaid())
+        let (asked, credits_balance, by_token) = (None, None, false);
+        let quote_id = &token;
+        let offer = Offer { config, forms, tool, listing, asked, resource, quote, quote_id, credits_balance, by_token };
+        Ok(offer.unpaid())
     }
 
     /// If the listing's terms come from a quote, checks that the named quote is authentic and made for this purchase.
@@ -270,8 +271,12 @@ impl Gate {
             None => {
                 self.check_policy(order, &account, caller.agent, order.price, false).await?;
                 order.check_cap(order.price)?;
-                let spendable = self.spendable(order, &account).await?;
-                let credits = spendable.min(order.price);
+                // Whoever pays from credits at once needs no hold: it redeems the quote with credits that are free then, and
+                // asking again must not keep the price twice.
+                let credits = match order.pays_at_once() {
+                    Some(_) => Usdc::ZERO,
+                    None => self.spendable(order, &account).await?.min(order.price),
+                };
                 self.check_rules(order, &account, Proposed::by(caller, order.price, credits)).await?;
                 self.holding(order, caller.agent, credits).await?
             }
@@ -350,7 +355,9 @@ impl Gate {
         let token = quote.to_token(&self.quote_key);
         let (tool, listing, resource) = (order.tool, order.listing, order.resource);
         let asked = order.asked.as_ref().map(|asked| &asked.context);
-        show(Offer { config, forms, tool, listing, asked, resource, quote, quote_id: &token, credits_balance })
+        let by_token = order.caller.as_ref().is_some_and(|caller| caller.token().is_some());
+        let quote_id = &token;
+        show(Offer { config, forms, tool, listing, asked, resource, quote, quote_id, credits_balance, by_token })
     }
 
     /// 402 for a refused payment, with a fresh offer.
@@ -763,7 +770,11 @@ impl Gate {
             (_, Some(Outcome::Failed), Answer::Direct) => answer::credited_back(job),
             (_, None, Answer::Direct) | (_, _, Answer::Queued) => self.pending(order, payment, job),
         };
-        Ok(answer::with_settlement(response, job, &self.app.config.chain))
+        let mut response = answer::with_settlement(response, job, &self.app.config.chain);
+        if again {
+            response.extensions_mut().insert(Replayed);
+        }
+        Ok(response)
     }
 
     /// 202 for a job that goes on after this answer.
@@ -804,6 +815,10 @@ impl Gate {
         ApiError::PaymentProcessing(Box::new(self.context(order, payment, amount)))
     }
 }
+
+/// Stands in the extensions of an answer that an earlier call bought.
+#[derive(Clone, Copy, Debug)]
+pub struct Replayed;
 
 /// Why a payment is refused: a reason of the x402 protocol, or another error.
 enum Refusal {

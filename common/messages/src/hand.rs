@@ -24,6 +24,10 @@ pub enum Handed {
     Suppressed {
         reason: String,
     },
+    /// Refused for good: the provider does not send from this sender, or no longer has it.
+    NoSender {
+        reason: String,
+    },
     /// Certainly not accepted; a later attempt may succeed.
     NotNow {
         reason: String,
@@ -84,7 +88,7 @@ mod tests {
                 Handed::Refused { .. } => Is::Refused,
                 Handed::NotNow { .. } => Is::NotNow,
                 Handed::Unknown { .. } => Is::Unknown,
-                Handed::Accepted { .. } | Handed::Suppressed { .. } => Is::Other,
+                Handed::Accepted { .. } | Handed::Suppressed { .. } | Handed::NoSender { .. } => Is::Other,
             };
             assert_eq!(is, outcome, "{error:?}");
         }

@@ -284,7 +284,7 @@ pub async fn outcome<To>(db: &Db, row: &Recipient<To>, handed: &Handed, now: Tim
             }
             return Ok(Step::Accepted);
         }
-        Handed::Refused { reason } => (State::Refused, reason, Step::Ended),
+        Handed::Refused { reason } | Handed::NoSender { reason } => (State::Refused, reason, Step::Ended),
         Handed::Suppressed { reason } => (State::Suppressed, reason, Step::Ended),
         Handed::NotNow { reason } => (State::Pending, reason, Step::NotNow),
         Handed::Unknown { reason } => (State::Ambiguous, reason, Step::Ended),

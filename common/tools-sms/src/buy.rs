@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::ids::AgentId;
 use base::money::Usdc;
-use platform::http::log;
+use http::StatusCode;
+use platform::http::{ApiError, log};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::spec::{Price, ToolSpec};
@@ -29,13 +31,31 @@ pub static SPEC: ToolSpec = ToolSpec {
     bare: true,
     pays_from_credits: true,
     keeps_record: true,
-    refusals: &[(403, "access_tokens_wallet_only"), (409, "provisioning_in_progress")],
+    check_payer: |toolbox, agent| Box::pin(check_payer(toolbox, agent)),
+    refusals: &[(400, NOT_NEEDED), (403, "access_tokens_wallet_only"), (409, "provisioning_in_progress")],
     category: "communication",
     deadline: Duration::from_secs(20),
     example: || json!({}),
     output,
     ..ToolSpec::DIRECT
 };
+
+/// The code of a refusal to a payer that has a number.
+pub const NOT_NEEDED: &str = "number_not_needed";
+
+/// Refuses a payer that has a number: what it pays would come back as credits, which clients that only pay cannot use.
+///
+/// # Errors
+/// 400 `number_not_needed`.
+async fn check_payer(toolbox: &Toolbox, agent: Option<AgentId>) -> Result<(), ApiError> {
+    let Some(agent) = agent else { return Ok(()) };
+    if phone::of_agent(&toolbox.db, agent, phone::source(&toolbox.config)).await?.is_none() {
+        return Ok(());
+    }
+    let message = "your wallet has a number, and nothing was charged; to be told which, send the request with an agent \
+                   proof (scope write) and without a payment";
+    Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: NOT_NEEDED, message: message.to_owned() })
+}
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
@@ -46,10 +66,15 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
 async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, ToolError> {
     let registered = match task.is_over {
         true => phone::recorded(toolbox, task.agent, task.request_id).await.map_err(RegisterError::Store),
-        false => {
-            let deadline = Instant::now() + PATIENCE;
-            phone::register(toolbox, task.agent, task.request_id, deadline).await.map(Some)
-        }
+        // An earlier run may have got one, at another provider even.
+        false => match phone::bought(&toolbox.db, task.agent, task.request_id).await {
+            Ok(Some(phone)) => Ok(Some(Registered::New(phone))),
+            Ok(None) => {
+                let deadline = Instant::now() + PATIENCE;
+                phone::register(toolbox, task.agent, task.request_id, deadline).await.map(Some)
+            }
+            Err(error) => Err(RegisterError::Store(error)),
+        },
     };
     match registered {
         Ok(Some(Registered::New(phone))) => Ok(Output::new(result(&phone, true, task.price), made_by(&phone.source))),
@@ -100,7 +125,7 @@ pub fn listed(phone: &Phone) -> Value {
     json!({
         "id": phone.id,
         "phone_number": phone.number,
-        "status": "active",
+        "status": if phone.lost_at.is_some() { "lost" } else { "active" },
         "voice_capable": false,
         "sms_capable": true,
         "inbound_enabled": true,

@@ -11,6 +11,7 @@ use platform::store::{Db, StoreError};
 use serde_json::json;
 
 use crate::inbox::Text;
+use crate::phone::Phone;
 
 /// Most characters of a text in its notification.
 const MAX_SHOWN: usize = 200;
@@ -30,6 +31,21 @@ pub(crate) async fn tell_received(db: &Db, text: &Text, now: Timestamp) -> Resul
     outbox::put(db, &event, now).await?.keep(db).await?;
     let note = notifications::raise_for(db, text.agent, received(text), &cause, text.received_at, now)?;
     db.write(note).await?;
+    Ok(())
+}
+
+/// The provider no longer has an agent's number. Told once: the mark on the number is written first, and if the process dies
+/// in between, only the list of numbers says so.
+pub(crate) async fn tell_lost(db: &Db, phone: &Phone, now: Timestamp) -> Result<(), StoreError> {
+    let body =
+        "The provider no longer has it: it gets no texts. Your next text is sent from another number, free of charge.";
+    let note = Notification {
+        kind: NotificationKind::PhoneExpiring,
+        title: format!("You lost the number {}", phone.number.as_str()),
+        body: Some(body.to_owned()),
+        payload: Some(json!({"phone_number": phone.number, "status": "lost"})),
+    };
+    db.write(notifications::raise(db, phone.agent, note, &phone.id.to_string(), now)?).await?;
     Ok(())
 }
 

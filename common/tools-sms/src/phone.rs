@@ -7,6 +7,9 @@
 //! | the owner of a number | `PHONE#<number>` / `OWNER` |
 //! | a source has no number left | `PHONES#<source>` / `NONE_LEFT` |
 //!
+//! The row of a number that the provider no longer has is overwritten by that of the next one; the number's owner stays, so
+//! that nobody else gets it.
+//!
 //! Embedded numbers are fictitious: nobody outside this deployment has them. At a provider, the operator's own numbers are
 //! the pool, and nothing is bought there, so agents cannot run up the operator's bill.
 
@@ -18,7 +21,7 @@ use base::digest::sha256_parts;
 use base::ids::{AgentId, RequestId, uuid_of};
 use base::money::Usdc;
 use platform::config::Config;
-use platform::http::ApiError;
+use platform::http::{ApiError, log};
 use platform::providers::outbound::OutboundError;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, WriteError};
@@ -28,7 +31,7 @@ use tools::Toolbox;
 use uuid::Uuid;
 
 use crate::number::{self, Number};
-use crate::providers;
+use crate::{notices, providers};
 
 /// The catalog's price of a number, in micro-USDC. It is paid once.
 pub const FEE: Usdc = Usdc::from_micro(5_000_000);
@@ -60,6 +63,10 @@ pub struct Phone {
     /// When it last sent a text, to the day.
     #[serde(default)]
     pub last_used_at: Option<Timestamp>,
+    /// When the provider was found not to have it any more. The agent's next text gets it another number, which it does not
+    /// pay for.
+    #[serde(default)]
+    pub lost_at: Option<Timestamp>,
 }
 
 /// The owner of a number.
@@ -160,9 +167,9 @@ pub async fn owner_of(db: &Db, number: &Number) -> Result<Option<Owner>, StoreEr
     db.get_latest(&db.tables.messages, owner_key(number)).await
 }
 
-/// Gives the agent a number of the source in use, unless it has one. One transaction writes both rows, each only if it is
-/// new, so that parallel jobs of an agent end with one number, and parallel agents with different ones. Waits for the
-/// provider until `deadline`.
+/// Gives the agent a number of the source in use, unless it has one that is not lost. One transaction writes both rows, each
+/// only if nobody was faster, so that parallel jobs of an agent end with one number, and parallel agents with different ones.
+/// Waits for the provider until `deadline`.
 pub async fn register(
     toolbox: &Toolbox,
     agent: AgentId,
@@ -170,16 +177,20 @@ pub async fn register(
     deadline: Instant,
 ) -> Result<Registered, RegisterError> {
     let (db, source) = (&toolbox.db, source(&toolbox.config));
-    if let Some(phone) = of_agent(db, agent, source).await? {
-        return Ok(Registered::of(phone, request_id));
-    }
+    let lost = match of_agent(db, agent, source).await? {
+        Some(phone) if phone.lost_at.is_none() => return Ok(Registered::of(phone, request_id)),
+        lost => lost,
+    };
+    // The number in place of a lost one is paid for.
+    let bought_by = lost.as_ref().map_or(request_id, |lost| lost.bought_by);
     let now = toolbox.clock.now();
     for number in free(db, candidates(toolbox, source, agent, deadline).await?).await? {
         let id = uuid_of(&[b"phone", number.as_str().as_bytes()]);
         let source = source.to_owned();
-        let phone = Phone { id, agent, number, source, bought_by: request_id, created: now, last_used_at: None };
-        if let Some(registered) = give(db, phone).await? {
-            return Ok(registered);
+        let (last_used_at, lost_at) = (None, None);
+        let phone = Phone { id, agent, number, source, bought_by, created: now, last_used_at, lost_at };
+        if let Some(phone) = give(db, phone, lost.as_ref()).await? {
+            return Ok(Registered::of(phone, request_id));
         }
     }
     let until = now.plus(NONE_LEFT_FOR);
@@ -188,23 +199,37 @@ pub async fn register(
     Ok(Registered::NoneLeft)
 }
 
-/// Writes both rows of a number. `None`: another agent was faster.
-async fn give(db: &Db, phone: Phone) -> Result<Option<Registered>, StoreError> {
+/// Writes both rows of a number, in place of the `lost` one if there is one. Returns the agent's number, which may be
+/// one that another job got. `None`: another agent was faster.
+async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phone>, StoreError> {
     let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone() };
     let table = &db.tables.messages;
-    let writes = [
-        Write::put(table, phone_key(phone.agent, &phone.source), &phone)?.only_if_new(),
-        Write::put(table, owner_key(&phone.number), &owner)?.only_if_new(),
-    ];
+    let put = Write::put(table, phone_key(phone.agent, &phone.source), &phone)?;
+    let put = match lost {
+        None => put.only_if_new(),
+        Some(lost) => put.only_if("#number = :lost").bind("lost", &lost.number)?,
+    };
+    let writes = [put, Write::put(table, owner_key(&phone.number), &owner)?.only_if_new()];
     let known = match db.transact(&writes).await {
-        Ok(()) => return Ok(Some(Registered::New(phone))),
+        Ok(()) => return Ok(Some(phone)),
         Err(error) if error.refused(0).is_some() => StoreError::new("an agent's phone number vanished"),
         Err(WriteError::Refused(_)) => return Ok(None),
         // The answer may be lost, and the rows may be there.
         Err(WriteError::Failed(error)) => error,
     };
     let found = of_agent(db, phone.agent, &phone.source).await?;
-    found.map(|found| Some(Registered::of(found, phone.bought_by))).ok_or(known)
+    found.filter(|found| found.lost_at.is_none()).map(Some).ok_or(known)
+}
+
+/// The number that an earlier attempt of this job registered. The provider may have changed since.
+pub async fn bought(db: &Db, agent: AgentId, request_id: RequestId) -> Result<Option<Phone>, StoreError> {
+    for source in providers::NAMES.into_iter().chain([EMBEDDED]) {
+        let phone = of_agent(db, agent, source).await?.filter(|phone| phone.bought_by == request_id);
+        if phone.is_some() {
+            return Ok(phone);
+        }
+    }
+    Ok(None)
 }
 
 /// The number that an earlier attempt of this job registered, or that the agent had before. Registers nothing.
@@ -213,8 +238,44 @@ pub async fn recorded(
     agent: AgentId,
     request_id: RequestId,
 ) -> Result<Option<Registered>, StoreError> {
-    let phone = of_agent(&toolbox.db, agent, source(&toolbox.config)).await?;
+    let phone = match bought(&toolbox.db, agent, request_id).await? {
+        None => of_agent(&toolbox.db, agent, source(&toolbox.config)).await?,
+        bought => bought,
+    };
     Ok(phone.map(|phone| Registered::of(phone, request_id)))
+}
+
+/// Marks an agent's number as lost, and tells the agent, if the provider in use does not list it any more. For a number that
+/// the provider did not send from: only then it is looked up.
+///
+/// # Errors
+/// Those of the database. If the provider does not answer, nothing is marked.
+pub async fn check_lost(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    number: &Number,
+    deadline: Instant,
+) -> Result<(), StoreError> {
+    let (db, source, now) = (&toolbox.db, source(&toolbox.config), toolbox.clock.now());
+    let phone = of_agent(db, agent, source).await?;
+    let Some(phone) = phone.filter(|phone| phone.number == *number && phone.lost_at.is_none()) else { return Ok(()) };
+    match providers::numbers(toolbox, deadline).await {
+        Ok(listed) if !listed.contains(number) => {}
+        Ok(_) => return Ok(()),
+        Err(error) => {
+            log::failure("the provider did not tell its numbers", &error.detail());
+            return Ok(());
+        }
+    }
+    let mark = Write::update(&db.tables.messages, phone_key(agent, source), "SET #lost_at = :now")
+        .only_if("#number = :number AND attribute_not_exists(#lost_at)")
+        .bind("now", now)?
+        .bind("number", number)?;
+    // Another text of the agent may have found it, too.
+    if db.write_if(mark).await? {
+        notices::tell_lost(db, &phone, now).await?;
+    }
+    Ok(())
 }
 
 /// Numbers for this agent, in the order in which they are tried. Different agents begin at different ones, so that they

@@ -34,6 +34,7 @@ use tools::spec::{Need, Price, ToolSpec};
 use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
 use uuid::Uuid;
 
+use crate::buy;
 use crate::inbox::{self, Sent};
 use crate::number::Number;
 use crate::opt_out::{self, Why};
@@ -50,6 +51,8 @@ pub const MAX_RECIPIENTS: usize = 100;
 const AT_ONCE: usize = 4;
 /// Rows are kept this much longer than texts: reports of delivery arrive for a few days.
 const REPORTS: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Longest look-up of a sending number that the provider refused.
+const LOOK_UP: Duration = Duration::from_secs(10);
 /// The source of a text that stayed in the deployment.
 const LOCAL: &str = "inbox";
 const OTHER_PROVIDER: &str = "the provider of the sending number is no longer in use";
@@ -97,6 +100,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     price: Price::Asked { usual: EACH, most: MOST },
     judged: &["message"],
     keeps_record: true,
+    may_include: Some(&buy::SPEC),
     refusals: &[
         (400, "emergency_number_blocked"),
         (400, "country_not_allowed"),
@@ -218,6 +222,10 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         None => {
             if let Some(why) = &cannot_go_on {
                 velocity::release(&db, task.request_id, task.agent).await?;
+                // An earlier run has got the number of that provider: it is charged.
+                if phone::bought(&db, task.agent, task.request_id).await?.is_some() {
+                    return finish(&toolbox, task, &[]).await;
+                }
                 let message = format!("{why}; nothing was sent");
                 return Err(ToolError::unavailable(Unavailable::SourceUnavailable, message).into());
             }
@@ -424,8 +432,12 @@ impl Batch {
         let handed = providers::hand_over(&self.toolbox, text, Instant::now() + HAND_OVER).await;
         let now = self.toolbox.clock.now();
         let step = run::outcome(db, row, &handed, now).await?;
-        if matches!(handed, Handed::Suppressed { .. }) {
-            opt_out::set(db, &self.from, &row.to, true, Why::Provider, now).await?;
+        match handed {
+            Handed::Suppressed { .. } => opt_out::set(db, &self.from, &row.to, true, Why::Provider, now).await?,
+            Handed::NoSender { .. } => {
+                phone::check_lost(&self.toolbox, self.agent, &self.from, Instant::now() + LOOK_UP).await?;
+            }
+            _ => {}
         }
         Ok(step)
     }
@@ -662,6 +674,7 @@ mod tests {
             bought_by: request_id,
             created: Timestamp::from_secs(0),
             last_used_at: None,
+            lost_at: None,
         };
         use State::{Accepted, Ambiguous, Bounced, Delivered, Refused, Suppressed};
         let quoted = json!({"segments": 2, "source": "embedded", "each": 3_500, "fee": 5_000_000});

@@ -82,7 +82,7 @@ pub struct Task {
     /// The access token that bought it, if one did.
     pub token: Option<TokenId>,
     /// The job ends now: the run only says what the earlier ones have done. Only set for tools that keep a record
-    /// ([`ToolSpec::keeps_record`]).
+    /// ([`ToolSpec::keeps_record`]). `input` may be empty then, if it is lost.
     pub is_over: bool,
     /// The work is abandoned at this time.
     pub deadline: Timestamp,

@@ -5,16 +5,17 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use base::ids::RequestId;
+use base::ids::{AgentId, RequestId};
 use base::input::{Field, FieldError, Format, Kind, Range};
 use base::money::Usdc;
 use platform::config::{Capability, PriceTable, ProvidersConfig};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
-use platform::store::StoreError;
+use platform::store::{BoxFuture, StoreError};
 use serde_json::{Map, Value};
 
+use crate::Toolbox;
 use crate::quoting::Quoter;
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
@@ -68,11 +69,14 @@ impl Catalog {
         if prices.tools.is_empty() {
             return self;
         }
+        let is_changed = |tool: &ToolSpec| prices.tools.contains_key(tool.name);
+        let usual = |tool: &ToolSpec| prices.tools.get(tool.name).copied().unwrap_or_else(|| tool.price.usual());
         let priced = |tool: &&'static ToolSpec| -> &'static ToolSpec {
-            match prices.tools.get(tool.name) {
-                Some(price) => Box::leak(Box::new(ToolSpec { price: tool.price.at(*price), ..**tool })),
-                None => tool,
+            if !is_changed(tool) && !tool.may_include.is_some_and(is_changed) {
+                return tool;
             }
+            let included = tool.may_include.map(|other| (other.price.usual(), usual(other)));
+            Box::leak(Box::new(ToolSpec { price: tool.price.at(usual(tool), included), ..**tool }))
         };
         let tools = self.tools.iter().map(priced).collect();
         Box::leak(Box::new(Catalog { tools, quoters: self.quoters.clone(), providers: self.providers }))
@@ -124,6 +128,9 @@ impl Catalog {
 /// Checks an input against what the quote locked ([`crate::quoting::AskedPrice::locked`]).
 pub type CheckQuoted = fn(&Map<String, Value>, &Map<String, Value>) -> Result<(), ApiError>;
 
+/// Checks who pays, if that is known: the named agent or the payment's signer.
+pub type CheckPayer = for<'a> fn(&'a Toolbox, Option<AgentId>) -> BoxFuture<'a, Result<(), ApiError>>;
+
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
     pub name: &'static str,
@@ -152,8 +159,8 @@ pub struct ToolSpec {
     /// deadline would pass first.
     pub waits_for_person: bool,
     /// Its work does things that cannot be taken back, and records each of them. A job that is given up (after a freeze, or
-    /// when its attempts are used up) then runs once more, with [`crate::Task::is_over`], and is charged by the record. What
-    /// souls sell may not call it.
+    /// when its attempts are used up, or because its input is lost) then runs once more, with [`crate::Task::is_over`], and is
+    /// charged by the record. What souls sell may not call it.
     pub keeps_record: bool,
     /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
     /// quote id. `None`: the tool's own path gives the quote, as for any tool.
@@ -164,6 +171,10 @@ pub struct ToolSpec {
     pub quoted_fields: &'static [&'static str],
     /// Checks the input of a paid call against what its quote locked.
     pub check_quoted: CheckQuoted,
+    /// Refuses a payer whom the tool would sell nothing, before a payment is asked for and again before it is taken.
+    pub check_payer: CheckPayer,
+    /// A tool that its quote may sell along with it, once: its price is a part of the highest possible one.
+    pub may_include: Option<&'static ToolSpec>,
     /// Status and code of refusals that only this tool has.
     pub refusals: &'static [(u16, &'static str)],
     /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
@@ -250,15 +261,19 @@ impl Price {
         }
     }
 
-    /// The same price, after the operator changed the usual one.
-    fn at(&self, usual: Usdc) -> Price {
+    /// The same price, after the operator changed the usual one. `included`: what the tool of [`ToolSpec::may_include`] cost
+    /// before and costs now; that part of the highest price does not follow the usual one.
+    fn at(&self, usual: Usdc, included: Option<(Usdc, Usdc)>) -> Price {
         match *self {
             Price::Fixed(_) => Price::Fixed(usual),
             Price::Of { input, .. } => Price::Of { input, usual },
             Price::Asked { usual: before, most } => {
-                let most = u128::from(most.micro()) * u128::from(usual.micro());
-                let most = most.div_ceil(u128::from(before.micro().max(1)));
-                Price::Asked { usual, most: Usdc::from_micro(u64::try_from(most).unwrap_or(u64::MAX)) }
+                let (was, is) = included.unwrap_or_default();
+                let own = most.checked_sub(was).unwrap_or_default();
+                let own = u128::from(own.micro()) * u128::from(usual.micro());
+                let own = own.div_ceil(u128::from(before.micro().max(1)));
+                let most = u64::try_from(own).unwrap_or(u64::MAX).saturating_add(is.micro());
+                Price::Asked { usual, most: Usdc::from_micro(most) }
             }
         }
     }
@@ -300,6 +315,8 @@ impl ToolSpec {
         quote_ttl: None,
         quoted_fields: &[],
         check_quoted: |_, _| Ok(()),
+        check_payer: |_, _| Box::pin(async { Ok(()) }),
+        may_include: None,
         refusals: &[],
         category: "data",
         deadline: Duration::from_secs(60),
@@ -433,9 +450,15 @@ mod tests {
         price: Price::Asked { usual: Usdc::from_micro(3_000), most: Usdc::from_micro(30_001) },
         ..ToolSpec::DIRECT
     };
+    static WITH_FIXED: ToolSpec = ToolSpec {
+        name: "with_fixed",
+        price: Price::Asked { usual: Usdc::from_micro(10), most: Usdc::from_micro(1_100) },
+        may_include: Some(&FIXED),
+        ..ToolSpec::DIRECT
+    };
 
     fn catalog() -> &'static Catalog {
-        let tools = vec![&FIXED, &COMPUTED, &ASKED];
+        let tools = vec![&FIXED, &COMPUTED, &ASKED, &WITH_FIXED];
         Box::leak(Box::new(Catalog { tools, quoters: Vec::new(), providers: |_| Vec::new() }))
     }
 
@@ -459,6 +482,20 @@ mod tests {
         let priced = catalog.priced(&table(&[("asked", 1_000)]));
         assert!(std::ptr::eq(priced.find("fixed").unwrap(), &FIXED));
         assert_eq!(catalog.find("asked").unwrap().price.usual().micro(), 3_000);
+    }
+
+    #[test]
+    fn the_price_of_an_included_tool_is_its_own() {
+        for (prices, usual, most) in [
+            (vec![("with_fixed", 20)], 20, 1_200),
+            (vec![("fixed", 5_000)], 10, 5_100),
+            (vec![("with_fixed", 5), ("fixed", 2_000)], 5, 2_050),
+        ] {
+            let priced = catalog().priced(&table(&prices));
+            let price = priced.find("with_fixed").unwrap().price;
+            let Price::Asked { usual: is, most: at_most } = price else { panic!("still asked") };
+            assert_eq!((is.micro(), at_most.micro()), (usual, most), "{prices:?}");
+        }
     }
 
     #[test]

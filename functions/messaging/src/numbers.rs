@@ -5,7 +5,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use base::ids::AgentId;
 use base::money::Usdc;
-use gate::{Call, is_probe, parse_body, respond};
+use gate::{Call, Replayed, is_probe, parse_body, respond};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::auth::{Proof, ProofError, Scope};
 use platform::http::{ApiError, headers, private_json, read_body};
@@ -54,6 +54,8 @@ async fn number(
         app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
     }
     let is_unpaid = is_probe(&headers, b"");
+    // The proven wallet of an unpaid call, and whether the idempotency key is made here.
+    let (mut wallet, mut shares_key) = (None, false);
     // A payment may be the replay of one that bought the number, so the gate answers it.
     if is_unpaid {
         let source = phone::source(&app.config);
@@ -63,7 +65,9 @@ async fn number(
                 return Err(ApiError::InvalidProof(ProofError::WrongScope));
             }
             // A proof is good once, and a purchase needs it: it is checked here only if nothing is bought.
-            if let Some(phone) = phone::of_agent(&app.db, AgentId::of(proof.agent), source).await? {
+            let agent = AgentId::of(proof.agent);
+            wallet = Some(agent);
+            if let Some(phone) = phone::of_agent(&app.db, agent, source).await? {
                 app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
                 return Ok(private_json(StatusCode::OK, &known(&phone)));
             }
@@ -76,6 +80,7 @@ async fn number(
             if !headers.contains_key("idempotency-key") {
                 let key = format!("phone:{source}:{}", app.clock.now().secs().div_euclid(60));
                 headers.insert("idempotency-key", HeaderValue::from_str(&key).map_err(StoreError::new)?);
+                shares_key = true;
             }
         }
         if phone::none_left(&app.db, source, app.clock.now()).await? {
@@ -84,7 +89,20 @@ async fn number(
     }
     let tool = app.catalog.find(buy::SPEC.name).unwrap_or(&buy::SPEC);
     let call = Call { tool, listing: None, resource, headers: &headers, body };
-    match state.gate.call(call).await {
+    let answer = state.gate.call(call).await;
+    // Another call bought it meanwhile. The gate has checked the proof.
+    let bought_by_another = match &answer {
+        Ok(answer) => {
+            shares_key && answer.status() == StatusCode::OK && answer.extensions().get::<Replayed>().is_some()
+        }
+        Err(refused) => refused.code() == buy::NOT_NEEDED,
+    };
+    if let Some(agent) = wallet.filter(|_| bought_by_another)
+        && let Some(phone) = phone::of_agent(&app.db, agent, phone::source(&app.config)).await?
+    {
+        return Ok(private_json(StatusCode::OK, &known(&phone)));
+    }
+    match answer {
         // A payer polls; a wallet with a proof asks again.
         Ok(answer) if answer.status() == StatusCode::ACCEPTED && is_unpaid => Err(in_progress()),
         Ok(answer) if answer.status() == StatusCode::OK => wrapped(answer).await,

@@ -119,6 +119,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     cloud::check(&app, &connections, &mut report).await;
     service::check(&app, &connections, &mut report).await;
     email::records(&app, &connections, &mut report).await;
+    sms::numbers(&app, &connections, &mut report).await;
     tools::check(&app, &connections, blobs(environment, &app), &mut report).await;
     report
 }

@@ -1,10 +1,20 @@
-//! Checks what the texts of agents need: who takes those to numbers outside, with which key, and who tells of them.
+//! Checks what the texts of agents need: who takes those to numbers outside, with which key, and who tells of them. Then says
+//! which of the operator's numbers agents cannot get.
 
+use std::time::Duration;
+
+use gate::app::App;
 use platform::config::{Capability, Config};
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use tokio::time::Instant;
+use tools_sms::providers::{self, twilio};
 
 use super::Report;
 
 const CHECK: &str = "texts";
+/// Longest wait for the provider's list of numbers.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn check(config: &Config, report: &mut Report) {
     let provider = config.providers.order(Capability::Sms).first().map(String::as_str);
@@ -33,6 +43,44 @@ pub fn check(config: &Config, report: &mut Report) {
         Some(name) => {
             report.ok(CHECK, format!("texts to others go by {name}, to {}", config.sms.countries.join(", ")));
         }
+    }
+}
+
+/// Asks Twilio for the account's numbers. AWS names only those that agents get.
+pub async fn numbers(app: &App, connections: &Connections, report: &mut Report) {
+    let config = &app.config;
+    let Some(base) = config.base_url.as_deref().filter(|_| providers::chosen(config) == Some(twilio::NAME)) else {
+        return;
+    };
+    // Both are findings of other checks.
+    if lacks_key(config) {
+        return;
+    }
+    let Ok(toolbox) = app.toolbox(connections, FetchPolicy::default()) else { return };
+    match twilio::list(&toolbox, Instant::now() + PATIENCE).await {
+        Ok(listed) => say(base, &listed, report),
+        Err(error) => {
+            let remedy = "run the doctor where Twilio and its key can be reached";
+            report.warn(CHECK, format!("could not list the numbers: twilio {error}"), remedy);
+        }
+    }
+}
+
+fn say(base: &str, listed: &twilio::Listed, report: &mut Report) {
+    let twilio::Listed { usable, without_texts, elsewhere } = listed;
+    if *elsewhere > 0 {
+        let found = format!("numbers at Twilio passed over, because what they receive is not posted here: {elsewhere}");
+        let address = twilio::inbound_url(base);
+        let remedy = format!("set \"A message comes in\" of each to {address}, HTTP POST (docs/SMS.md)");
+        report.warn(CHECK, found, remedy);
+    }
+    if *without_texts > 0 {
+        let found = format!("numbers at Twilio passed over, because they cannot text: {without_texts}");
+        report.warn(CHECK, found, "add SMS to them at Twilio, or leave them as they are");
+    }
+    match usable.len() {
+        0 => report.fail(CHECK, "no number at Twilio is for agents", "buy a number with SMS (docs/SMS.md)"),
+        count => report.ok(CHECK, format!("numbers at Twilio for agents: {count}")),
     }
 }
 

@@ -39,7 +39,8 @@ static INBOX: &[Member] = &[
 static LISTED: &[Member] = &[
     has("id", Shape::Uuid),
     has("phone_number", Shape::Text),
-    has("status", Shape::Choice(&["active"])),
+    has("status", Shape::Choice(&["active", "lost"]))
+        .about("lost: the provider no longer has it; your next text gets you another, free of charge"),
     has("voice_capable", Shape::Bool),
     has("sms_capable", Shape::Bool),
     has("inbound_enabled", Shape::Bool),

@@ -14,7 +14,7 @@
 //! | between raising the fee, storing the raise and its broadcast | submitted, one bid known or none | the latest is broadcast; any may be mined (`ledger::payments::bid`) |
 //! | (no crash) a reorganisation after settlement | settled, gone from the chain | claimed again and sent again (`super::finality`) |
 //! | during the work | settled, no outcome | the work runs again, at most five times, then the price is credited back, less what the tool's own record says was done |
-//! | the input's blob is gone, or was changed | settled, no outcome | the price is credited back |
+//! | the input's blob is gone, or was changed | settled, no outcome | the price is credited back, less what the tool's own record says was done |
 //! | between the work and storing its outcome | settled, no outcome | as above: tools may run twice, charges never |
 //! | while sold work uses a paid tool or the model | its usage is on the job | the next attempt has the rest of the budget |
 
@@ -143,6 +143,8 @@ pub enum Worked {
     },
     /// The soul or the buyer has reached its limit of concurrent jobs. Nothing was done; the job is retried later.
     Busy,
+    /// The input is lost, so there is no more work than earlier attempts have done.
+    InputLost,
 }
 
 /// The way a job is advanced: for a caller who waits, or in the background.
@@ -359,6 +361,7 @@ impl Engine {
                 return Box::pin(self.settle(job, patience)).await;
             }
             Ok(Worked::Busy) => return self.put_down(job).await,
+            Ok(Worked::InputLost) => return self.give_up(job, Unread::Lost.into()).await,
             Ok(Worked::Done(output)) => self.complete(job, output).await?,
             Err(error) => return self.fail(job, error).await,
         }
@@ -411,7 +414,8 @@ impl Engine {
         let input = match job.input.read(&*self.blobs).await {
             Ok(input) => input,
             Err(Unread::Failed(error)) => return Err(error.into()),
-            Err(Unread::Lost) => return self.fail(job, error).await,
+            // The record says what was done, also without the input.
+            Err(Unread::Lost) => Map::new(),
         };
         match self.run_tool(job, input, Reporter::default(), true).await {
             Ok(output) if output.waits.is_some() => {
@@ -436,7 +440,7 @@ impl Engine {
                     return Ok(Ok(Worked::HandedOver { until, again_after: Some(FIRST_REMINDER) }));
                 }
                 (Err(Unread::Failed(error)), None) => return Err(error.into()),
-                (Err(lost @ Unread::Lost), _) => return Ok(Err(lost.into())),
+                (Err(Unread::Lost), _) => return Ok(Ok(Worked::InputLost)),
             },
         };
         let sold = job.clone();

@@ -33,7 +33,8 @@ pub struct InputBlob {
 /// Why an input could not be read.
 #[derive(Debug)]
 pub enum Unread {
-    /// Its blob is gone, or is not what was stored. Trying again does not help.
+    /// Its blob is gone (or may not be read: S3 does not tell a role that may not list), or is not what was stored. Trying
+    /// again does not help.
     Lost,
     /// The store did not answer.
     Failed(StoreError),

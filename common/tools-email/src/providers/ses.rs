@@ -289,7 +289,7 @@ mod tests {
             Handed::Accepted { .. } => Is::Accepted,
             Handed::Refused { .. } => Is::Refused,
             Handed::NotNow { .. } => Is::NotNow,
-            Handed::Suppressed { .. } | Handed::Unknown { .. } => Is::Other,
+            Handed::Suppressed { .. } | Handed::NoSender { .. } | Handed::Unknown { .. } => Is::Other,
         }
     }
 

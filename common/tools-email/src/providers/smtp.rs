@@ -123,6 +123,7 @@ mod tests {
             Handed::Accepted { .. } => "accepted",
             Handed::Refused { .. } => "refused",
             Handed::Suppressed { .. } => "suppressed",
+            Handed::NoSender { .. } => "no sender",
             Handed::NotNow { .. } => "not now",
             Handed::Unknown { .. } => "unknown",
         };

@@ -197,6 +197,10 @@ fn answered(status: u16, error_type: Option<&str>, body: &Value) -> Handed {
         (_, "INTERNATIONAL_SENDING_NOT_SUPPORTED" | "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY") => {
             refused("does not send to this country from this number")
         }
+        ("ResourceNotFoundException" | "ValidationException", _) if is_about_sender(body) => {
+            report();
+            Handed::NoSender { reason: format!("{WHO} does not send from this number") }
+        }
         (_, "DESTINATION_PHONE_NUMBER_NOT_VERIFIED") => {
             report();
             refused("is in its sandbox: it sends to verified numbers only")
@@ -208,6 +212,15 @@ fn answered(status: u16, error_type: Option<&str>, body: &Value) -> Handed {
     }
 }
 
+/// Whether an exception says that there is no such number of the account: by the type of the missing resource, or by the name
+/// of the wrong field.
+fn is_about_sender(body: &Value) -> bool {
+    let is_sender =
+        |field: &Value| field["Name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("OriginationIdentity"));
+    body["ResourceType"] == "phone-number"
+        || body["Fields"].as_array().is_some_and(|fields| fields.iter().any(is_sender))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,7 +229,9 @@ mod tests {
     fn answers_become_outcomes() {
         let error = |kind: &str, reason: &str| json!({"__type": kind, "Message": "+12065550100", "Reason": reason});
         let conflict = "com.amazonaws.smsvoice#ConflictException";
-        let (suppressed, later, refused) = ("suppressed", "not now", "refused");
+        let (suppressed, later, refused, no_sender) = ("suppressed", "not now", "refused", "no sender");
+        let missing =
+            |kind: &str| json!({"__type": "ResourceNotFoundException", "ResourceType": kind, "ResourceId": "x"});
         for (body, expected, words) in [
             (error(conflict, "DESTINATION_PHONE_NUMBER_OPTED_OUT"), suppressed, "wants no more texts"),
             (error(conflict, "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION"), refused, "this country"),
@@ -225,6 +240,14 @@ mod tests {
             (error("ValidationException", "PRICE_OVER_THRESHOLD"), refused, "more than this deployment pays"),
             (error("ValidationException", "FIELD_VALIDATION_FAILED"), refused, "FIELD_VALIDATION_FAILED"),
             (error("ResourceNotFoundException", ""), refused, "ResourceNotFoundException"),
+            (missing("phone-number"), no_sender, "from this number"),
+            (missing("configuration-set"), refused, "ResourceNotFoundException"),
+            (
+                json!({"__type": "ValidationException", "Reason": "FIELD_VALIDATION_FAILED",
+                    "Fields": [{"Name": "OriginationIdentity", "Message": "+12065550100"}]}),
+                no_sender,
+                "from this number",
+            ),
             (error("ThrottlingException:http://internal.amazon.com/", ""), later, "sending limit"),
             (
                 error("ServiceQuotaExceededException", "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT"),
@@ -238,6 +261,7 @@ mod tests {
                 Handed::Suppressed { reason } => (suppressed, reason),
                 Handed::NotNow { reason } => (later, reason),
                 Handed::Refused { reason } => (refused, reason),
+                Handed::NoSender { reason } => (no_sender, reason),
                 other => panic!("{body}: {other:?}"),
             };
             assert_eq!(is, expected, "{body}");

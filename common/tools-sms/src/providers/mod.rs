@@ -61,7 +61,7 @@ pub async fn hand_over(toolbox: &Toolbox, text: Outgoing<'_>, deadline: Instant)
 pub async fn numbers(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Number>, OutboundError> {
     match chosen(&toolbox.config) {
         Some(aws::NAME) => aws::numbers(toolbox, deadline).await,
-        Some(_) => twilio::numbers(toolbox, deadline).await,
+        Some(_) => Ok(twilio::list(toolbox, deadline).await?.usable),
         None => Ok(Vec::new()),
     }
 }

@@ -29,8 +29,15 @@ pub const PARAM_INDEX: &str = "index";
 /// The recipient has answered STOP. <https://www.twilio.com/docs/api/errors/21610>
 pub const OPTED_OUT: u64 = 21_610;
 
+/// The sender is no number of the account that texts (to this recipient), no number of Twilio at all, or another account's.
+/// <https://www.twilio.com/docs/api/errors/21606>, `21659`, `21660`
+const NOT_OURS: u64 = 21_606;
+const NOT_A_SENDER: u64 = 21_659;
+const MISMATCH: u64 = 21_660;
+
 const ORIGIN: &str = "https://api.twilio.com";
 const STATUS_PATH: &str = "/v1/providers/twilio/status";
+const INBOUND_PATH: &str = "/v1/providers/twilio/inbound";
 const FORM: &str = "application/x-www-form-urlencoded";
 /// Twilio queues what a number cannot send at once, so this only keeps its API from answering 429.
 const PER_SECOND: f64 = 20.0;
@@ -95,14 +102,51 @@ pub async fn hand_over(toolbox: &Toolbox, text: Outgoing<'_>, deadline: Instant)
     }
 }
 
-/// The account's numbers that send and receive texts.
-pub async fn numbers(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Number>, OutboundError> {
+/// The account's numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Those that agents get: they send texts, and what they receive is posted to this deployment.
+    pub usable: Vec<Number>,
+    /// How many cannot text, or are no numbers as agents have them (short codes).
+    pub without_texts: usize,
+    /// How many have their received texts posted elsewhere, or nowhere.
+    pub elsewhere: usize,
+}
+
+/// The account's numbers, at most [`MAX_NUMBERS`].
+pub async fn list(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, OutboundError> {
     let account = Account::of(&toolbox.outbound).await?;
     let ask = account.ask(&format!("IncomingPhoneNumbers.json?PageSize={MAX_NUMBERS}"));
     let (_, answer) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
-    let listed = answer["incoming_phone_numbers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let able = listed.iter().filter(|number| number["capabilities"]["sms"] == true);
-    Ok(able.filter_map(|number| Number::parse(number["phone_number"].as_str()?).ok()).take(MAX_NUMBERS).collect())
+    Ok(sorted(toolbox.config.base_url.as_deref(), &answer))
+}
+
+/// The address that received texts have to be posted to.
+pub fn inbound_url(base: &str) -> String {
+    format!("{base}{INBOUND_PATH}")
+}
+
+/// Without an address of its own (`base`), this deployment cannot tell which numbers are set up for it, and takes all.
+fn sorted(base: Option<&str>, answer: &Value) -> Listed {
+    let inbound = base.map(inbound_url);
+    let mut found = Listed::default();
+    for number in answer["incoming_phone_numbers"].as_array().into_iter().flatten().take(MAX_NUMBERS) {
+        let able = number["capabilities"]["sms"] == true;
+        match number["phone_number"].as_str().and_then(|text| Number::parse(text).ok()).filter(|_| able) {
+            None => found.without_texts += 1,
+            Some(_) if inbound.as_ref().is_some_and(|inbound| !is_posted_to(number, inbound)) => found.elsewhere += 1,
+            Some(number) => found.usable.push(number),
+        }
+    }
+    found
+}
+
+/// Whether Twilio posts what a number receives to this address. A TwiML application of the number replaces its address.
+fn is_posted_to(number: &Value, address: &str) -> bool {
+    let text = |name: &str| number[name].as_str().unwrap_or_default();
+    // Parameters are signed with the address, and what follows `#` is for Twilio alone.
+    let url = text("sms_url").split(['?', '#']).next().unwrap_or_default();
+    url == address && text("sms_application_sid").is_empty() && text("sms_method") != "GET"
 }
 
 fn form(config: &Config, text: &Outgoing<'_>) -> String {
@@ -139,7 +183,11 @@ fn answered(status: u16, body: &Value) -> Handed {
         _ => {
             // Messages may repeat numbers, so they are not logged.
             log::failure("Twilio refused a text", &format_args!("error {}", code.unwrap_or_default()));
-            Handed::Refused { reason: reason(code) }
+            let reason = reason(code);
+            match code {
+                Some(NOT_OURS | NOT_A_SENDER | MISMATCH) => Handed::NoSender { reason },
+                _ => Handed::Refused { reason },
+            }
         }
     }
 }
@@ -151,7 +199,7 @@ pub fn reason(code: Option<u64>) -> String {
         Some(21_211 | 21_217 | 21_614 | 30_006) => "says that this number cannot get texts",
         Some(21_408 | 21_612) => "does not send to this country from this number",
         Some(21_608) => "is on trial: it sends to verified numbers only",
-        Some(21_606 | 21_659 | 21_660) => "does not send from this number",
+        Some(NOT_OURS | NOT_A_SENDER | MISMATCH) => "does not send from this number",
         Some(30_003 | 30_005) => "could not reach the phone",
         Some(30_004) => "says that the phone blocks the text",
         Some(30_007) => "or the recipient's carrier took the text for spam",
@@ -172,7 +220,7 @@ mod tests {
     #[test]
     fn answers_become_outcomes() {
         let error = |code: u64| json!({"code": code, "message": "To +12065550100 \u{202e}", "status": 400});
-        let (suppressed, later, refused) = ("suppressed", "not now", "refused");
+        let (suppressed, later, refused, no_sender) = ("suppressed", "not now", "refused", "no sender");
         for (body, expected, words) in [
             (error(21_610), suppressed, "wants no more texts"),
             (error(21_611), later, "sending limit"),
@@ -180,7 +228,9 @@ mod tests {
             (error(63_038), later, "sending limit"),
             (error(21_211), refused, "cannot get texts"),
             (error(21_408), refused, "country"),
-            (error(21_606), refused, "from this number"),
+            (error(21_606), no_sender, "from this number"),
+            (error(21_659), no_sender, "from this number"),
+            (error(21_660), no_sender, "from this number"),
             (error(99_999), refused, "error 99999"),
             (json!("<html>"), refused, "refused the text"),
         ] {
@@ -188,6 +238,7 @@ mod tests {
                 Handed::Suppressed { reason } => (suppressed, reason),
                 Handed::NotNow { reason } => (later, reason),
                 Handed::Refused { reason } => (refused, reason),
+                Handed::NoSender { reason } => (no_sender, reason),
                 other => panic!("{body}: {other:?}"),
             };
             assert_eq!(is, expected, "{body}");
@@ -195,6 +246,33 @@ mod tests {
         }
         let accepted = Handed::Accepted { provider: NAME, provider_message_id: Some("SM1".to_owned()) };
         assert_eq!(answered(201, &json!({"sid": "SM1", "status": "queued"})), accepted);
+    }
+
+    #[test]
+    fn only_numbers_whose_texts_arrive_here_are_used() {
+        let ours = "https://a.test/v1/providers/twilio/inbound";
+        let number = |line: u32, sms: bool, more: Value| {
+            let mut number = json!({"phone_number": format!("+1206555{line}"), "capabilities": {"sms": sms}});
+            number.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            number
+        };
+        let listed = json!({"incoming_phone_numbers": [
+            number(2001, true, json!({"sms_url": ours, "sms_method": "POST", "sms_application_sid": ""})),
+            number(2002, true, json!({"sms_url": format!("{ours}#rc=2")})),
+            number(2003, false, json!({"sms_url": ours})),
+            number(2004, true, json!({"sms_url": "https://demo.twilio.com/welcome/sms/reply"})),
+            number(2005, true, json!({"sms_url": ""})),
+            number(2006, true, json!({"sms_url": format!("{ours}/more")})),
+            number(2007, true, json!({"sms_url": ours, "sms_application_sid": "AP1"})),
+            number(2008, true, json!({"sms_url": ours, "sms_method": "GET"})),
+            json!({"phone_number": "24273", "capabilities": {"sms": true}, "sms_url": ours}),
+        ]});
+        let found = sorted(Some("https://a.test"), &listed);
+        let usable: Vec<&str> = found.usable.iter().map(Number::as_str).collect();
+        assert_eq!((usable, found.without_texts, found.elsewhere), (vec!["+12065552001", "+12065552002"], 2, 5));
+        let of_any_address = sorted(None, &listed);
+        assert_eq!((of_any_address.usable.len(), of_any_address.elsewhere), (7, 0));
+        assert_eq!(sorted(None, &json!({})), Listed::default());
     }
 
     #[test]
