@@ -20,8 +20,9 @@ read: ## Pay for a page and read it with a stock client: make read URL=http://..
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
 
-tour: ## Sell and buy on the marketplace, from a registration to the payout's tokens on the chain
+tour: ## Sell and buy on the marketplace, up to the payout's tokens on the chain; then mail and text between two agents
 	@local/marketplace-tour.sh
+	@local/messages-tour.sh
 
 opt-out: ## Who does not want to be found: make opt-out DO="add jane@example.com" (or remove, check, list)
 	@cargo run --quiet --package local --bin opt-out -- $(DO)

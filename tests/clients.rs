@@ -251,6 +251,24 @@ fn make_tour_ends_with_a_payout_on_chain() {
     });
 }
 
+/// The rest of `make tour`: mail and texts between two agents, with their prices.
+#[test]
+fn make_tour_shows_mail_and_texts() {
+    run(async {
+        let Some(_) = installed("v2").await else { return };
+        let stack = stack_with(|options| options.with("EMAIL_DOMAINS", "agents.test")).await;
+        let file = AboutStack::written(&report::json(&stack));
+        let tour = root().join("local/messages-tour.sh");
+        let output = Command::new(tour).env("STACK", &file.0).stdin(Stdio::null()).output().await.expect("a shell");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        // The first agent's text buys its number.
+        for price in ["for 0.005 USDC", "for 5.000000 USDC", "for 5.003500 USDC", "for 0.003500 USDC"] {
+            assert!(text.contains(price), "{price}: {text}");
+        }
+    });
+}
+
 #[test]
 fn the_v1_client_for_typescript_buys_from_a_soul() {
     run(async {

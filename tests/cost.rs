@@ -12,6 +12,8 @@ use tools_email::address::Address;
 use tools_email::mailbox::Verdicts;
 use tools_email::receive::{self, Delivered, Envelope};
 use tools_email::{domain, send};
+use tools_sms::number::Number;
+use tools_sms::receive::{self as incoming_text, Incoming, Taken};
 use tools_sms::{phone, send as sms};
 
 use crate::souls_market::Shop;
@@ -27,6 +29,7 @@ const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
+const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
 
 /// Requests to the database with their units, and messages sent to queues.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,17 @@ impl Units {
             (self.messages, most.messages),
         ];
         pairs.iter().all(|(found, most)| found <= most)
+    }
+
+    /// For a message to this many, where `self` is for one.
+    fn and_further(&self, recipients: usize, each: &Units) -> Units {
+        let more = (recipients - 1) as f64;
+        Units {
+            requests: self.requests + more * each.requests,
+            reads: self.reads + more * each.reads,
+            writes: self.writes + more * each.writes,
+            messages: self.messages + more * each.messages,
+        }
     }
 }
 
@@ -213,6 +227,24 @@ impl Counted {
         let raw = b"From: jane@example.com\r\nSubject: Hello\r\nMessage-ID: <1@example.com>\r\n\r\nHow are you?\r\n";
         let done = receive::receive(&self.stack.worker.toolbox, &envelope, raw).await.expect("a database");
         assert_eq!(done, [(to.clone(), Delivered::Stored)]);
+        self.cost()
+    }
+
+    /// The cost of a text from outside.
+    async fn received_text(&self, to: &str, event_id: &str) -> Cost {
+        let to = Number::parse(to).expect("a number");
+        self.cost();
+        let incoming = Incoming {
+            from: "+4915112345678",
+            to: &to,
+            body: "How are you?",
+            num_media: 0,
+            at: self.stack.app.clock.now(),
+            event_id,
+            local_sender: None,
+        };
+        let taken = incoming_text::receive(&self.stack.worker.toolbox, &incoming).await.expect("a database");
+        assert_eq!(taken, Taken::Stored);
         self.cost()
     }
 
@@ -476,6 +508,23 @@ fn a_received_mail_makes_three_reads_and_three_writes() {
     });
 }
 
+#[test]
+fn a_received_text_makes_four_reads_and_three_writes() {
+    run(async {
+        let counted = counted().await;
+        let to = counted.number_of(AgentId::from_bytes(base::digest::random())).await;
+        counted.received_text(&to, "first").await;
+        let cost = counted.received_text(&to, "second").await;
+        assert_eq!(
+            operations(&cost.seen),
+            ["GetItem", "GetItem", "UpdateItem", "GetItem", "TransactWriteItems", "Query", "UpdateItem"],
+            "whose number; the text, looked for; the day's count; the last text to the sender; the text, stored; webhooks; the \
+             notification"
+        );
+        assert_within(&[("a received text", cost.units(), MOST_FOR_RECEIVED_TEXT)]);
+    });
+}
+
 /// The cost of a call does not grow with the content of the tables.
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_history() {
@@ -517,8 +566,8 @@ fn print_what_calls_cost() {
         let payer = Payer::new(&counted.stack).await;
         let read = json!({"url": format!("{}/plain", counted.stack.site_url)});
         println!(
-            "\n{:34} {:>9} {:>12} {:>12} {:>9}",
-            "DynamoDB, counted on the wire", "requests", "read units", "write units", "messages"
+            "\n{:34} {:>9} {:>12} {:>12} {:>9} {:>18}",
+            "DynamoDB, counted on the wire", "requests", "read units", "write units", "messages", "to most allowed"
         );
         for (name, path, body, price) in [
             ("direct call, paid", VIN_PATH, json!({"vin": VIN}), 5_000),
@@ -530,7 +579,7 @@ fn print_what_calls_cost() {
                 tokio::time::sleep(std::time::Duration::from_millis(800)).await;
                 // A process's first call also reads the fee wallet's account nonce.
                 if attempt == 1 {
-                    print_row(name, &counted.cost());
+                    print_row(name, &counted.cost(), None);
                 }
             }
         }
@@ -538,24 +587,32 @@ fn print_what_calls_cost() {
         let token = payer.token(&counted.stack).await;
         counted.cost();
         payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
-        print_row("direct call, from credits", &counted.cost());
+        print_row("direct call, from credits", &counted.cost(), None);
         let mailer = counted.mailer().await;
         counted.mail(&mailer, 1).await;
         let (quote, one) = counted.mail(&mailer, 1).await;
-        print_row("quote of a mail, by token", &quote);
-        print_row("mail to one agent, from credits", &one);
-        print_row("mail to 50 agents, from credits", &counted.mail(&mailer, 50).await.1);
-        counted.number_of(mailer.payer.agent()).await;
-        counted.text(&mailer, 1).await;
-        print_row("text to one agent, from credits", &counted.text(&mailer, 1).await);
-        print_row("text to 100 agents, from credits", &counted.text(&mailer, 100).await);
+        let fifty = counted.mail(&mailer, 50).await.1;
         counted.received(&mailer.address, "first").await;
-        print_row("mail from outside, received", &counted.received(&mailer.address, "second").await);
+        let received = counted.received(&mailer.address, "second").await;
+        print_row("quote of a mail, by token", &quote, Some(MOST_FOR_QUOTE));
+        print_row("mail to one agent, from credits", &one, Some(MOST_FOR_MAIL));
+        print_row("mail to 50 agents, from credits", &fifty, Some(MOST_FOR_MAIL.and_further(50, &MOST_FOR_RECIPIENT)));
+        print_row("mail from outside, received", &received, Some(MOST_FOR_RECEIVED));
+        let number = counted.number_of(mailer.payer.agent()).await;
+        counted.text(&mailer, 1).await;
+        let one = counted.text(&mailer, 1).await;
+        let hundred = counted.text(&mailer, 100).await;
+        counted.received_text(&number, "first").await;
+        let received = counted.received_text(&number, "second").await;
+        print_row("text to one agent, from credits", &one, Some(MOST_FOR_TEXT));
+        print_row("text to 100 agents, from credits", &hundred, Some(MOST_FOR_TEXT.and_further(100, &MOST_FOR_TEXTED)));
+        print_row("text from outside, received", &received, Some(MOST_FOR_RECEIVED_TEXT));
     });
 }
 
-/// A row of the table. It names each request in its order; many of them, by operation.
-fn print_row(name: &str, Cost { seen, messages }: &Cost) {
+/// A row of the table. Where a test bounds the cost, with the ratios of requests and write units to the bound. It names each
+/// request in its order; many of them, by operation.
+fn print_row(name: &str, Cost { seen, messages }: &Cost, most: Option<Units>) {
     let with_units = |name: &str, units: f64| if units == 0.0 { name.to_owned() } else { format!("{name} {units}") };
     let each: Vec<String> = if seen.len() <= 50 {
         seen.iter().map(|seen| with_units(&seen.operation, seen.write_units)).collect()
@@ -569,5 +626,7 @@ fn print_row(name: &str, Cost { seen, messages }: &Cost) {
         by_operation.iter().map(|(name, (count, units))| with_units(&format!("{count} {name}"), *units)).collect()
     };
     let (requests, reads, writes) = (seen.len(), reads(seen), writes(seen));
-    println!("{name:34} {requests:>9} {reads:>12.1} {writes:>12.1} {messages:>9}   {}", each.join(", "));
+    let ratios = |most: Units| format!("{:.2}, {:.2}", requests as f64 / most.requests, writes / most.writes);
+    let ratios = most.map(ratios).unwrap_or_default();
+    println!("{name:34} {requests:>9} {reads:>12.1} {writes:>12.1} {messages:>9} {ratios:>18}   {}", each.join(", "));
 }

@@ -43,8 +43,12 @@ const EACH: u64 = 5_000;
 /// How many recipients a new domain may have on its first day.
 const FIRST_DAY: usize = 20;
 
+fn office(options: Options) -> Options {
+    options.with("EMAIL_DOMAINS", DOMAIN)
+}
+
 async fn post_office(change: impl FnOnce(Options) -> Options) -> Stack {
-    stack_with(|options| change(options.with("EMAIL_DOMAINS", DOMAIN))).await
+    stack_with(|options| change(office(options))).await
 }
 
 /// A wallet with a dollar and its address on the operator's domain.
@@ -79,19 +83,20 @@ impl Agent {
         answer.json()
     }
 
-    /// Redeems a quote: the 402, its payment, and the answer to that. Another answer than 402 is returned as it is.
-    async fn send(&self, quote: &Value, body: &Value) -> Answer {
+    /// Sends a quote without a payment: a 402, or why not.
+    async fn unpaid(&self, quote: &Value, body: &Value) -> Answer {
         let agent = self.payer.address().to_string();
         let quote = quote["quote_id"].as_str().expect("a quote");
-        let unpaid = self.payer.client.post(SEND, &[("x-agent-id", &agent), ("x-quote-id", quote)], body).await;
+        self.payer.client.post(SEND, &[("x-agent-id", &agent), ("x-quote-id", quote)], body).await
+    }
+
+    /// Redeems a quote: the 402, its payment, and the answer to that. Another answer than 402 is returned as it is.
+    async fn send(&self, quote: &Value, body: &Value) -> Answer {
+        let unpaid = self.unpaid(quote, body).await;
         if unpaid.status != 402 {
             return unpaid;
         }
-        let asked = unpaid.json();
-        let quote = asked["context"]["quote_id"].as_str().unwrap_or(quote);
-        let payment = self.payer.pay(&unpaid);
-        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
-        self.payer.client.post(SEND, &headers, body).await
+        self.payer.redeem(SEND, &unpaid, body).await
     }
 
     /// Quotes, pays, and waits for the job's end.

@@ -18,6 +18,7 @@ use local::{Options, Stack};
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tools::Toolbox;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Registered};
 use tools_sms::segments::Encoding;
@@ -55,27 +56,18 @@ impl Agent {
     /// One that has a number.
     async fn with_number(stack: &Stack) -> (Agent, Number) {
         let agent = Agent::new(stack).await;
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let toolbox = &stack.worker.toolbox;
-        let registered = phone::register(toolbox, agent.payer.agent(), RequestId::random(), deadline).await;
-        let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
-        (agent, phone.number)
+        let number = number_for(&stack.worker.toolbox, agent.payer.agent()).await;
+        (agent, number)
     }
 
     /// Asks for the price, as a client that names its wallet.
     async fn ask(&self, body: &Value) -> Answer {
-        let agent = self.payer.address().to_string();
-        self.payer.client.post(SEND, &[("x-agent-id", agent.as_str())], body).await
+        self.payer.ask(SEND, body).await
     }
 
     /// Pays a 402.
     async fn pay(&self, unpaid: &Answer, body: &Value) -> Answer {
-        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
-        let (agent, asked) = (self.payer.address().to_string(), unpaid.json());
-        let quote = asked["context"]["quote_id"].as_str().expect("a quote");
-        let payment = self.payer.pay(unpaid);
-        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
-        self.payer.client.post(SEND, &headers, body).await
+        self.payer.redeem(SEND, unpaid, body).await
     }
 
     /// Asks, pays, and waits for the job's end.
@@ -104,6 +96,14 @@ impl Agent {
         let left = u64::try_from(self.payer.balance(stack).await).expect("an amount");
         (FUNDS - left, books::audit(&stack.app.db, self.payer.agent()).await.credits.micro())
     }
+}
+
+/// A number for an agent that has none, without a payment.
+async fn number_for(toolbox: &Toolbox, agent: AgentId) -> Number {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let registered = phone::register(toolbox, agent, RequestId::random(), deadline).await;
+    let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
+    phone.number
 }
 
 fn text_to(to: impl Into<Value>, message: &str) -> Value {

@@ -11,6 +11,8 @@ use evm::word_from_u64;
 use ring::hmac;
 use serde_json::{Value, json};
 use tools::spec::TOP_UP;
+use tools_sms::phone::{self, EMBEDDED};
+use tools_sms::send as sms;
 
 use super::asked::{self, Given};
 use super::sellers;
@@ -76,6 +78,7 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Ask, 6),
     (Act::Take, 4),
     (Act::PayAsked, 9),
+    (Act::Text, 9),
     (Act::Spend, 10),
     (Act::SpendNamed, 3),
     (Act::Again, 7),
@@ -115,6 +118,8 @@ pub enum Act {
     Take,
     /// Pays such a quote (see [`pay_asked`]).
     PayAsked,
+    /// Texts other agents (see [`text`]).
+    Text,
     /// A call with an access token.
     Spend,
     SpendNamed,
@@ -189,13 +194,13 @@ impl Agent {
         self.notes.lock().unwrap().shown.push(shown);
     }
 
-    /// Keeps the quote of a 402, to pay it later.
-    fn keep_quote(&self, path: &'static str, body: Value, answer: &Answer) {
-        let amount = answer.body["payment_request"]["amount"].as_str().and_then(|text| Usdc::parse(text).ok());
-        if let (Some(quote_id), Some(amount)) = (answer.body["quote_id"].as_str(), amount) {
-            let (quote_id, amount) = (quote_id.to_owned(), amount.micro());
-            self.notes.lock().unwrap().quotes.push(Quoted { path, body, quote_id, amount });
-        }
+    /// Keeps the quote of a 402, to pay it later. Returns it.
+    fn keep_quote(&self, path: &'static str, body: Value, answer: &Answer) -> Option<Quoted> {
+        let amount = answer.body["payment_request"]["amount"].as_str().and_then(|text| Usdc::parse(text).ok())?.micro();
+        let quote_id = answer.body["quote_id"].as_str()?.to_owned();
+        let quoted = Quoted { path, body, quote_id, amount };
+        self.notes.lock().unwrap().quotes.push(quoted.clone());
+        Some(quoted)
     }
 
     /// A payment for the quote of an asked price, as headers: by a token, or signed.
@@ -293,17 +298,9 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
         },
         Act::PayQuoted => {
             let Some(quoted) = agent.pick(world, |notes| &notes.quotes) else { return };
-            let mut headers = vec![("x-quote-id", quoted.quote_id.clone())];
-            if quoted.amount == 0 {
-                headers.extend([("payment-signature", agent.payer.nothing()), agent.proof(world)]);
-            } else {
-                let authorization = agent.authorize(world, quoted.amount);
-                headers.push(("x-payment", header(&bare(&authorization))));
-                let (path, body, quote_id) = (quoted.path, quoted.body.clone(), Some(quoted.quote_id.clone()));
-                agent.remember(Shown { path, body, quote_id, name: None, authorization, by_stranger: false });
-            }
-            world.send(node, "POST", quoted.path, &headers, &quoted.body.to_string()).await
+            pay_quoted(world, agent, node, &quoted).await
         }
+        Act::Text => text(world, agent, node).await,
         Act::PayPrice | Act::PayNamed | Act::PayTwice => {
             let name = (act == Act::PayNamed).then(|| agent.name(world));
             let (path, body, price) = name.as_ref().map_or_else(|| some(world), |name| named(world, name));
@@ -447,6 +444,51 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
     };
     world.fate.figures.count(&format!("answer {}", answer.status));
     assert!(answer.status < 600 && answer.status != 404 && answer.status != 415, "{act:?}: {answer:?}");
+}
+
+/// Pays a quote: signed, from its hold, or both.
+async fn pay_quoted(world: &World, agent: &Agent, node: &Node, quoted: &Quoted) -> Answer {
+    let mut headers = vec![("x-quote-id", quoted.quote_id.clone())];
+    if quoted.amount == 0 {
+        headers.extend([("payment-signature", agent.payer.nothing()), agent.proof(world)]);
+    } else {
+        let authorization = agent.authorize(world, quoted.amount);
+        headers.push(("x-payment", header(&bare(&authorization))));
+        let (path, body, quote_id) = (quoted.path, quoted.body.clone(), Some(quoted.quote_id.clone()));
+        agent.remember(Shown { path, body, quote_id, name: None, authorization, by_stranger: false });
+    }
+    world.send(node, "POST", quoted.path, &headers, &quoted.body.to_string()).await
+}
+
+/// Asks for the price of a text, as the agent, in its name, or as nobody, and pays it at once: once or twice at once, or with a
+/// token. Mostly the agent has the money, which the price of a number takes.
+async fn text(world: &World, agent: &Agent, node: &Node) -> Answer {
+    let dice = &world.fate.dice;
+    if let Ok(Some(own)) = phone::of_agent(&world.db, agent.id, EMBEDDED).await {
+        world.numbers.learn(agent.id, own.number);
+    }
+    let (path, body) = (sms::SPEC.path(), world.numbers.text(dice));
+    let who = match dice.roll(6) {
+        0 => None,
+        1 => Some(agent.named()),
+        _ => Some(agent.proof(world)),
+    };
+    let headers: Vec<_> = who.into_iter().collect();
+    let asked = world.send(node, "POST", path, &headers, &body.to_string()).await;
+    let Some(quoted) = agent.keep_quote(path, body, &asked) else { return asked };
+    if let Some(token) = agent.pick(world, |notes| &notes.tokens).filter(|_| dice.percent(30)) {
+        let headers = [("x-quote-id", quoted.quote_id), ("authorization", format!("Bearer {}", token.bearer))];
+        return world.send(node, "POST", path, &headers, &quoted.body.to_string()).await;
+    }
+    if dice.percent(80) {
+        world.chain.fund(agent.payer.address(), quoted.amount);
+    }
+    if dice.percent(20) {
+        let other = dice.pick(&world.nodes).unwrap();
+        let first = pay_quoted(world, agent, node, &quoted);
+        return tokio::join!(first, pay_quoted(world, agent, other, &quoted)).0;
+    }
+    pay_quoted(world, agent, node, &quoted).await
 }
 
 /// Pays the quote of an asked price: in time or late, once or twice at once, the agent's own or another's, for what was

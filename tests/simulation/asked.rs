@@ -91,7 +91,7 @@ static QUOTERS: [Quoter; 2] = [
 /// The service's catalog, with these tools and quoters.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: catalog::CATALOG.iter().chain(&TOOLS).copied().collect(),
-    quoters: QUOTERS.iter().collect(),
+    quoters: catalog::CATALOG.quoters.iter().copied().chain(&QUOTERS).collect(),
     providers: catalog::CATALOG.providers,
 });
 
@@ -226,7 +226,7 @@ impl Given {
 }
 
 /// What was kept of the price of a job that has ended, and what was credited back.
-fn charged(job: &Job) -> (Usdc, Usdc) {
+pub fn charged(job: &Job) -> (Usdc, Usdc) {
     job.credited.map_or((job.price, Usdc::ZERO), |credited| (job.kept.unwrap_or_default(), credited))
 }
 

@@ -66,7 +66,7 @@ impl Wire {
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
         let fate = &self.fate;
-        let writes = !matches!(operation.as_str(), "GetItem" | "Query");
+        let writes = !matches!(operation.as_str(), "GetItem" | "BatchGetItem" | "Query");
         if operation == "TransactWriteItems" && fate.strikes("TransactionConflict", 30) {
             return respond(transaction_conflict());
         }
@@ -107,6 +107,7 @@ fn respond((status, body): (u16, Value)) -> Result<HttpResponse, ConnectorError>
 fn run(database: &Database, operation: &str, body: &str) -> (u16, Value) {
     match operation {
         "GetItem" => ask(body, |request| database.get_item(request)),
+        "BatchGetItem" => ask(body, |request| database.batch_get_item(request)),
         "Query" => ask(body, |request| database.query(request)),
         "PutItem" => ask(body, |request| database.put_item(request)),
         "UpdateItem" => ask(body, |request| database.update_item(request)),

@@ -12,7 +12,8 @@ tokio::task_local! {
     static LIFE: Arc<Life>;
 }
 
-/// A process, which lives for a number of steps. A step is one request to the database, the chain or the queue.
+/// A process, which lives for a number of steps. A step is one request to the database, the chain or the queue, except those of
+/// tools: the engine spawns their work.
 pub struct Life {
     left: AtomicI64,
     /// Whether its last step still arrives, and only the answer is lost.
@@ -35,8 +36,13 @@ impl Life {
         }
     }
 
-    async fn die(&self) {
+    /// Ends it at once, whatever it waits for.
+    pub fn end(&self) {
         self.over.notify_one();
+    }
+
+    async fn die(&self) {
+        self.end();
         std::future::pending().await
     }
 }

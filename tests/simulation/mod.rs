@@ -4,7 +4,8 @@
 //!
 //! Real: the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled: everything
 //! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), what
-//! tools do, what quoters find ([`asked`]), and the use of tools by sellers' programs and the model ([`sellers`]).
+//! most tools do, what quoters find ([`asked`]), and the use of tools by sellers' programs and the model ([`sellers`]). Texts
+//! between agents ([`texts`]) are sent by their own tool.
 //! Everything follows from one seed: a run has no threads and no sockets, and time passes only while every task waits.
 //!
 //! A run of many steps consists of episodes, each with its own database and agents. A violation prints the episode's
@@ -19,6 +20,7 @@ mod dice;
 mod faults;
 mod last_claim;
 mod sellers;
+mod texts;
 mod world;
 
 use std::collections::BTreeMap;
@@ -102,6 +104,7 @@ fn run(seed: u64, steps: u64) {
     assert_eq!(violations, 0, "the simulation found a violation; its seed is above");
     assert!(faults * 10 >= steps, "{faults} faults in {steps} steps are too few");
     assert!(steps < SHORT_RUN || figures.sum("asked quotes, ") > 0, "no quote of an asked price was bought");
+    assert!(steps < SHORT_RUN || figures.sum("texts accepted") > 0, "no text arrived");
 }
 
 /// One episode, from its seed.
@@ -140,6 +143,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
             }
             sellers::quiet(&world).await;
             asked::check(&world, &agents).await;
+            texts::check(&world, &agents).await;
             world.fate.set(true);
         }
     }
@@ -161,6 +165,14 @@ fn begin(world: &Arc<World>, agent: &Arc<Agent>, running: &mut JoinSet<()>) {
     let dies = dice.percent(20);
     let steps = if dies { 1 + i64::try_from(dice.roll(12)).unwrap() } else { i64::MAX };
     let life = Life::of(steps, dice.percent(50));
+    // The work of tools takes no steps of a process, so some die at a moment of their own.
+    if dice.percent(10) {
+        let (life, moment) = (life.clone(), dice.millis(400));
+        tokio::spawn(async move {
+            tokio::time::sleep(moment).await;
+            life.end();
+        });
+    }
     let node = usize::try_from(dice.roll(world.nodes.len() as u64)).unwrap();
     let world = world.clone();
     running.spawn(async move {
@@ -218,6 +230,7 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
     check::money(world, agents).await;
     sellers::check(world, agents).await;
     asked::at_rest(world, agents).await;
+    texts::at_rest(world, agents).await;
 }
 
 /// Sweeps and works until no job is open.

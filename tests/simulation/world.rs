@@ -44,6 +44,7 @@ use super::database;
 use super::dice::Dice;
 use super::faults::{self, Fate};
 use super::sellers::{self, Hands};
+use super::texts::{self, Numbers};
 
 const SECRET: &str = "a secret all processes of the simulation share";
 pub const WEBHOOK_SECRET: &str = "a secret of the card processor";
@@ -57,12 +58,13 @@ thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
-static RUNNERS: [&Runner; 5] = [
+static RUNNERS: [&Runner; 6] = [
     &Runner { spec: &web_read::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &vehicle_identification::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &asked::BY_ROUTE, run: |_, task| work(&task) },
     &Runner { spec: &asked::BY_CALL, run: |_, task| work(&task) },
     &top_up::RUNNER,
+    &tools_sms::send::RUNNER,
 ];
 
 /// Makes the next work on this thread find its source down.
@@ -119,6 +121,7 @@ pub struct World {
     pub nodes: Vec<Node>,
     pub keys: ServiceKeys,
     pub asked: Book,
+    pub numbers: Numbers,
 }
 
 /// An answer of the service.
@@ -172,6 +175,7 @@ impl World {
             nodes: Vec::new(),
             keys: ServiceKeys::derive(SECRET).expect("keys"),
             asked: Book::default(),
+            numbers: Numbers::default(),
             config,
         };
         let http = PlainHttp::new(None);
@@ -180,6 +184,7 @@ impl World {
             let node = world.node(clock, &http);
             world.nodes.push(node);
         }
+        texts::open(&world).await;
         world.fate.set(true);
         world
     }
@@ -234,6 +239,7 @@ impl World {
             (knowledge::GROUP, knowledge::router(gate.clone())),
             ("credits", credits::router(gate.clone(), cards)),
             ("account", account::router(app)),
+            (messaging::GROUP, messaging::router(gate.clone())),
             ("souls", souls::router(Arc::new(Market::new(gate.clone(), http)))),
             (asked::GROUP, asked::router(gate.clone())),
         ]);

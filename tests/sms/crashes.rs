@@ -8,20 +8,18 @@ use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
 use futures_util::future::join_all;
 use ledger::account;
-use local::Options;
-use local::stack::Background;
 use messages::ids::message_uuid;
 use messages::recipient::{self, Recipient, State};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 use tools::{Reporter, Task, Toolbox};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, EMBEDDED, Registered};
 use tools_sms::{inbox, send};
 
-use super::{Agent, EACH, FEE, FUNDS, SEND, text_to};
-use crate::support::proxy::{Life, Proxy};
-use crate::support::{Answer, books, chain, eventually, run, stack, stack_with};
+use super::{Agent, EACH, FEE, FUNDS, SEND, number_for, text_to};
+use crate::support::crashes::{Death, Dying, Survived, die_at_steps};
+use crate::support::{books, run, stack};
 
 /// Texts handed over at the same time.
 const AT_ONCE: usize = 4;
@@ -29,140 +27,62 @@ const AT_ONCE: usize = 4;
 /// Every request of a send to three, by one of the two kinds of death.
 #[test]
 fn a_text_to_three_survives_a_crash_at_every_step() {
-    run(die_at_steps(3, 2));
+    run(die_at_steps(3, 2, die_at));
 }
 
 /// Steps all over a send to a hundred.
 #[test]
 fn a_text_to_a_hundred_survives_a_crash_anywhere() {
-    run(die_at_steps(100, 211));
-}
-
-async fn die_at_steps(recipients: usize, stride: usize) {
-    for last_one_arrives in [false, true] {
-        // The two kinds of death meet different requests if not every request is tried.
-        let first = if last_one_arrives { 1 + stride / 2 } else { 1 };
-        let mut died = 0;
-        for step in (first..).step_by(stride) {
-            assert!(step < 100 + 40 * recipients, "a send that never ends");
-            if !die_at(i64::try_from(step).unwrap(), last_one_arrives, recipients).await {
-                break;
-            }
-            died += 1;
-        }
-        assert!(died > 5, "a send has more steps than this");
-    }
-}
-
-/// Waits until the process is dead or has nothing left to do.
-async fn quiet(life: &Life, proxies: [&Proxy; 2]) {
-    loop {
-        let pause = Duration::from_millis(if life.is_over() { 50 } else { 400 });
-        tokio::time::sleep(pause).await;
-        let idle = proxies.iter().filter(|proxy| proxy.take_seen().is_empty()).count() == proxies.len();
-        if life.is_over() || idle {
-            return;
-        }
-    }
+    run(die_at_steps(100, 211, die_at));
 }
 
 /// Agents without wallets, and their numbers.
 async fn phones(toolbox: &Toolbox, count: usize) -> Vec<(AgentId, Number)> {
-    let deadline = Instant::now() + Duration::from_secs(20);
     join_all((0..count).map(|_| async move {
         let agent = AgentId::from_bytes(digest::random());
-        let registered = phone::register(toolbox, agent, RequestId::random(), deadline).await;
-        let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
-        (agent, phone.number)
+        (agent, number_for(toolbox, agent).await)
     }))
     .await
 }
 
-/// Sends a text with a process that dies at this step, restarts, and checks texts and money. `false` if the send needed fewer
-/// steps.
-async fn die_at(step: i64, last_one_arrives: bool, recipients: usize) -> bool {
-    let label = format!("step {step}, arrives: {last_one_arrives}, to {recipients}");
-    let chain = chain().await;
-    let database = local::database::start(None).await.expect("a database");
-    let life = Life::ending_at(i64::MAX, last_one_arrives);
-    let to_database = Proxy::start(&database, life.clone()).await;
-    let to_chain = Proxy::start(chain.rpc_url(), life.clone()).await;
-    let shared = |options: Options| {
-        options.with("SERVICE_SECRET", "a secret that two processes share").with("PAYMENT_HOLD_MS", "300")
-    };
-
-    // The first process. Its scheduler and stream are stopped, so that every counted request belongs to the call.
-    let first = stack_with(|options| {
-        let options = shared(options).with("AWS_ENDPOINT_URL", &to_database.url).with("CHAIN_RPC_URL", &to_chain.url);
-        Options { background: Background::Worker, ..options }
-    })
-    .await;
-    let ada = Agent::new(&first).await;
-    let phones = phones(&first.worker.toolbox, recipients).await;
+/// Sends a text with a process that dies, and checks texts and money. `false` if the send needed fewer steps.
+async fn die_at(death: Death) -> bool {
+    let recipients = death.recipients;
+    let dying = Dying::start(death, |options| options).await;
+    let ada = Agent::new(&dying.stack).await;
+    let phones = phones(&dying.stack.worker.toolbox, recipients).await;
     let to: Vec<&Number> = phones.iter().map(|(_, number)| number).collect();
     let body = text_to(json!(to), "Your table is ready.");
-    let unpaid = ada.ask(&body).await;
-    assert_eq!(unpaid.status, 402, "{}", unpaid.text);
-    let (agent, asked) = (ada.payer.address().to_string(), unpaid.json());
-    let quote = asked["context"]["quote_id"].as_str().expect("a quote");
-    let payment = ada.payer.pay(&unpaid);
-    let paid = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
-    quiet(&life, [&to_database, &to_chain]).await;
-    life.end_after(step);
-    let before: Option<Answer> = ada.payer.client.try_post(SEND, &paid, &body).await;
-    quiet(&life, [&to_database, &to_chain]).await;
-    let died = life.is_over();
-    let fee_wallet = first.environment["RELAYER_PRIVATE_KEY"].clone();
-    first.kill().await;
+    let unpaid = ada.payer.ask(SEND, &body).await;
+    let Survived { stack, payer, request_id, job, died } = dying.pay(&ada.payer, SEND, &unpaid, &body).await;
 
-    // The second process.
-    let second = stack_with(|options| {
-        shared(options).with("AWS_ENDPOINT_URL", &database).with("RELAYER_PRIVATE_KEY", fee_wallet)
-    })
-    .await;
-    local::stack::release_leases(&second.app.db, second.app.clock.now()).await.expect("leases");
-    let ada = ada.payer.at(&second);
-    // The same payment gets the answer, whatever the first answer was.
-    let after = eventually("the answer", || async {
-        let after = ada.client.post(SEND, &paid, &body).await;
-        assert!(matches!(after.status, 202 | 409 | 503), "{label}, first {before:?}: {}", after.text);
-        (after.status == 202).then_some(after)
-    })
-    .await;
-    let request_id: RequestId = after.json()["request_id"].as_str().expect("an id").parse().expect("an id");
-    let job = ada.finished(&request_id.to_string()).await;
-    // Nothing is sent after the end.
-    tokio::time::sleep(Duration::from_millis(100)).await;
-
-    let db = &second.app.db;
-    let own = phone::of_agent(db, ada.agent(), EMBEDDED).await.expect("a database").expect("a number");
-    assert_eq!(own.bought_by, request_id, "{label}");
-    assert_eq!(phone::list(db, ada.agent()).await.expect("a database").len(), 1, "{label}");
+    let db = &stack.app.db;
+    let own = phone::of_agent(db, payer.agent(), EMBEDDED).await.expect("a database").expect("a number");
+    assert_eq!(own.bought_by, request_id, "{death:?}");
+    assert_eq!(phone::list(db, payer.agent()).await.expect("a database").len(), 1, "{death:?}");
     let rows: Vec<Recipient<Number>> = recipient::all(db, request_id).await.expect("rows");
-    assert_eq!(rows.len(), recipients, "{label}");
+    assert_eq!(rows.len(), recipients, "{death:?}");
     let mut accepted = 0;
     for (row, (agent, number)) in rows.iter().zip(&phones) {
-        assert_eq!(row.to, *number, "{label}");
+        assert_eq!(row.to, *number, "{death:?}");
         let (texts, _) = inbox::inbox(db, *agent, None, None, None, 10).await.expect("an inbox");
         match row.state {
             State::Delivered => {
-                assert_eq!(texts.len(), 1, "{label}: {row:?}");
+                assert_eq!(texts.len(), 1, "{death:?}: {row:?}");
                 accepted += 1;
             }
             // It was being handed over when the process died.
-            State::Ambiguous => assert!(texts.len() <= 1, "{label}: twice: {texts:?}"),
-            _ => panic!("{label}: {row:?}"),
+            State::Ambiguous => assert!(texts.len() <= 1, "{death:?}: twice: {texts:?}"),
+            _ => panic!("{death:?}: {row:?}"),
         }
     }
-    assert!(recipients - accepted <= AT_ONCE, "{label}: {job}");
+    assert!(recipients - accepted <= AT_ONCE, "{death:?}: {job}");
     let (recipients, accepted) = (recipients as u64, accepted as u64);
-    assert_eq!((&job["status"], &job["result"]["sent"]), (&json!("completed"), &json!(accepted)), "{label}: {job}");
-    let spent = FUNDS - u64::try_from(ada.balance(&second).await).expect("an amount");
-    let credited = books::audit(db, ada.agent()).await.credits.micro();
-    assert_eq!((spent, credited), (FEE + EACH * recipients, EACH * (recipients - accepted)), "{label}: {job}");
-    let again: Value = ada.client.post(SEND, &paid, &body).await.json();
-    assert_eq!(again["request_id"], json!(request_id), "{label}");
-    second.kill().await;
+    assert_eq!((&job["status"], &job["result"]["sent"]), (&json!("completed"), &json!(accepted)), "{death:?}: {job}");
+    let spent = FUNDS - u64::try_from(payer.balance(&stack).await).expect("an amount");
+    let credited = books::audit(db, payer.agent()).await.credits.micro();
+    assert_eq!((spent, credited), (FEE + EACH * recipients, EACH * (recipients - accepted)), "{death:?}: {job}");
+    stack.kill().await;
     died
 }
 

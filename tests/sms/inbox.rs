@@ -3,23 +3,20 @@
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
-use base::ids::{AgentId, RequestId};
+use base::ids::AgentId;
 use futures_util::future::join_all;
 use local::{Options, Stack};
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tools_sms::inbox::{self, Text};
 use tools_sms::number::Number;
 use tools_sms::opt_out;
-use tools_sms::phone::{self, Registered};
 use tools_sms::receive::{self, Incoming, Taken};
 use tools_sms::velocity::MAX_IN_A_DAY;
 
+use super::{INBOX, SEND, number_for, text_to};
 use crate::support::{Payer, run, stack, stack_with};
 
-const SEND: &str = "/v1/tools/sms/send";
-const INBOX: &str = "/v1/tools/sms/inbox";
 /// A phone outside the deployment.
 const PHONE: &str = "+4915112345678";
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -34,22 +31,14 @@ impl Agent {
     async fn new(stack: &Stack) -> Agent {
         // Enough for the sends of a journey, even if each is quoted with a number.
         let payer = Payer::with(stack, 100_000_000).await;
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let registered = phone::register(&stack.worker.toolbox, payer.agent(), RequestId::random(), deadline).await;
-        let Ok(Registered::New(phone)) = registered else { panic!("no number") };
-        Agent { payer, number: phone.number }
+        let number = number_for(&stack.worker.toolbox, payer.agent()).await;
+        Agent { payer, number }
     }
 
     /// Pays for a text to another agent, and waits for the job's end.
     async fn text(&self, to: &Agent, message: &str) -> Value {
-        let (agent, body) = (self.payer.address().to_string(), json!({"to_number": to.number, "message": message}));
-        let unpaid = self.payer.client.post(SEND, &[("x-agent-id", &agent)], &body).await;
-        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
-        let asked = unpaid.json();
-        let quote = asked["context"]["quote_id"].as_str().expect("a quote");
-        let payment = self.payer.pay(&unpaid);
-        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
-        let accepted = self.payer.client.post(SEND, &headers, &body).await;
+        let body = text_to(json!(to.number), message);
+        let accepted = self.payer.redeem(SEND, &self.payer.ask(SEND, &body).await, &body).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         self.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await
     }

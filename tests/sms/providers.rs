@@ -23,15 +23,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools_sms::inbox::{self, Text};
 use tools_sms::number::Number;
-use tools_sms::phone::{self, Registered};
 use tools_sms::providers::{self, Outgoing};
 use tools_sms::{opt_out, signature};
 use url::form_urlencoded::Serializer;
 
+use super::{EACH, SEND, number_for, text_to};
 use crate::support::sns::{self, CERTIFICATE, CERTIFICATE_PATH, signed};
 use crate::support::{Answer, Client, Payer, books, eventually, run, stack_with};
 
-const SEND: &str = "/v1/tools/sms/send";
 const EVENTS: &str = "/v1/providers/sms";
 const STATUS: &str = "/v1/providers/twilio/status";
 const INBOUND: &str = "/v1/providers/twilio/inbound";
@@ -40,8 +39,6 @@ const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:texts";
 const BASE: &str = "https://sms.example";
 const SID: &str = "AC0123456789abcdef0123456789abcdef";
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-/// micro-USDC for a segment and recipient.
-const EACH: u64 = 3_500;
 
 /// The operator's numbers.
 const OWN: [&str; 2] = ["+12065550142", "+12065550143"];
@@ -261,23 +258,15 @@ struct Agent {
 impl Agent {
     async fn new(stack: &Stack) -> Agent {
         let payer = Payer::new(stack).await;
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let registered = phone::register(&stack.worker.toolbox, payer.agent(), RequestId::random(), deadline).await;
-        let Ok(Registered::New(phone)) = registered else { panic!("no number") };
-        assert!(OWN.contains(&phone.number.as_str()), "{phone:?}");
-        Agent { payer, number: phone.number }
+        let number = number_for(&stack.worker.toolbox, payer.agent()).await;
+        assert!(OWN.contains(&number.as_str()), "{number:?}");
+        Agent { payer, number }
     }
 
     /// Pays for a text; the id of its job.
     async fn send(&self, to: &[&str], message: &str) -> String {
-        let (agent, body) = (self.payer.address().to_string(), json!({"to_number": to, "message": message}));
-        let unpaid = self.payer.client.post(SEND, &[("x-agent-id", &agent)], &body).await;
-        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
-        let asked = unpaid.json();
-        let quote = asked["context"]["quote_id"].as_str().expect("a quote");
-        let payment = self.payer.pay(&unpaid);
-        let headers = [("x-agent-id", agent.as_str()), ("x-quote-id", quote), ("payment-signature", payment.as_str())];
-        let accepted = self.payer.client.post(SEND, &headers, &body).await;
+        let body = text_to(json!(to), message);
+        let accepted = self.payer.redeem(SEND, &self.payer.ask(SEND, &body).await, &body).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         accepted.json()["request_id"].as_str().expect("an id").to_owned()
     }

@@ -94,3 +94,8 @@ impl Answer {
         (self.status, code)
     }
 }
+
+/// Headers as a [`Client`] takes them.
+pub fn borrowed<'a>(headers: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    headers.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}

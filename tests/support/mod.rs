@@ -3,6 +3,7 @@
 pub mod books;
 pub mod children;
 pub mod chromium;
+pub mod crashes;
 pub mod crowd;
 pub mod described;
 pub mod findings;

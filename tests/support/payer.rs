@@ -14,6 +14,7 @@ use local::Stack;
 use platform::config::Config;
 use serde_json::{Value, json};
 
+use super::http::borrowed;
 use super::{Answer, Client};
 
 #[derive(Clone)]
@@ -151,8 +152,7 @@ impl Payer {
 
     /// Sends a POST and owns all arguments, for concurrent calls.
     pub async fn call(self, path: &'static str, headers: Vec<(&'static str, String)>, body: Value) -> Answer {
-        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        self.client.post(path, &headers, &body).await
+        self.client.post(path, &borrowed(&headers), &body).await
     }
 
     /// Sends a change to one of the agent's own routes, with a write proof.
@@ -180,6 +180,23 @@ impl Payer {
         assert_eq!(unpaid.status, 402, "{}", unpaid.text);
         let payment = self.pay(&unpaid);
         self.client.post(path, &[("payment-signature", &payment)], body).await
+    }
+
+    /// Asks for a price, naming the wallet.
+    pub async fn ask(&self, path: &str, body: &Value) -> Answer {
+        self.client.post(path, &[("x-agent-id", &self.address().to_string())], body).await
+    }
+
+    /// What pays the 402 of an asked price, naming the wallet.
+    pub fn paying(&self, unpaid: &Answer) -> [(&'static str, String); 3] {
+        assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+        let quote = unpaid.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
+        [("x-agent-id", self.address().to_string()), ("x-quote-id", quote), ("payment-signature", self.pay(unpaid))]
+    }
+
+    /// Pays the 402 of an asked price.
+    pub async fn redeem(&self, path: &str, unpaid: &Answer, body: &Value) -> Answer {
+        self.client.post(path, &borrowed(&self.paying(unpaid)), body).await
     }
 
     /// The payment that a v2 client makes for a 402.

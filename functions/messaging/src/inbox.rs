@@ -11,21 +11,19 @@ use axum::response::Response;
 use base::encoding::base64_standard;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use gate::limits::{self, Class, Subject};
 use gate::respond;
-use http::{HeaderMap, StatusCode};
-use platform::auth::{Caller, Scope};
-use platform::http::{ApiError, Params, Segment, private_text};
+use http::HeaderMap;
+use platform::auth::Scope;
+use platform::http::{Params, Segment};
 use platform::store::blob::Access;
 use platform::store::{Blobs, StoreError};
 use serde_json::{Map, Value, json};
 use tools_email::mailbox::{self, Body, Inbound, StoredAttachment};
 use uuid::Uuid;
 
+use crate::page::{self, Page};
 use crate::{Messaging, email_not_found};
 
-const DEFAULT_LIMIT: usize = 50;
-const MAX_LIMIT: usize = 200;
 /// Largest list without bodies and attachments, in bytes as they are sent. A page ends there.
 const MAX_LIST_BYTES: usize = 1024 * 1024;
 /// Most bytes of bodies and attachments in an answer.
@@ -42,19 +40,14 @@ const AT_ONCE: usize = 8;
 pub async fn list(State(state): State<Messaging>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
-        let since = params.time("since");
-        let limit = params.integer("limit", 1, MAX_LIMIT).unwrap_or(DEFAULT_LIMIT);
+        let Page { since, limit, before } = Page::of(&mut params)?;
         let with_bodies = params.flag("include_body").unwrap_or(false);
-        let before = params.text("cursor").map(|cursor| Uuid::try_parse(cursor).map_err(|_| ApiError::InvalidCursor));
-        let before = before.transpose()?;
         params.check()?;
         let app = state.app();
         let caller = app.caller(&headers, Scope::Read).await?;
-        let (mut mails, mut has_more) = mailbox::inbox(&app.db, caller.agent, since, before, limit).await?;
-        // Expired mails count as gone, and are the oldest ones. DynamoDB deletes them later.
-        let (now, read) = (app.clock.now(), mails.len());
-        mails.retain(|mail| !mail.is_expired(now));
-        has_more &= mails.len() == read;
+        let (mut mails, has_more) = mailbox::inbox(&app.db, caller.agent, since, before, limit).await?;
+        let now = app.clock.now();
+        let mut has_more = page::leave_out_expired(&mut mails, has_more, |mail| mail.is_expired(now));
         let mut emails: Vec<Value> = mails.iter().map(view).collect();
         let fits = fitting(&emails);
         if fits < emails.len() {
@@ -65,13 +58,8 @@ pub async fn list(State(state): State<Messaging>, RawQuery(query): RawQuery, hea
         if with_bodies {
             add_contents(&*app.blobs, &mails, &mut emails).await?;
         }
-        let agent_id = caller.wallet.to_string();
-        let mut body = json!({"count": emails.len(), "has_more": has_more, "agent_id": agent_id});
-        body["emails"] = Value::Array(emails);
-        if let Some(last) = mails.last().filter(|_| has_more) {
-            body["next_cursor"] = json!(last.id);
-        }
-        counted(&state, &caller, &body).await
+        let next = mails.last().filter(|_| has_more).map(|last| last.id);
+        page::answer(&state, &caller, "emails", emails, next).await
     };
     respond(answer.await)
 }
@@ -88,16 +76,9 @@ pub async fn show(State(state): State<Messaging>, Segment(id): Segment, headers:
         let mail = [mail.ok_or_else(email_not_found)?];
         let mut emails = [view(&mail[0])];
         add_contents(&*app.blobs, &mail, &mut emails).await?;
-        counted(&state, &caller, &emails[0]).await
+        page::counted(&state, &caller, &emails[0]).await
     };
     respond(answer.await)
-}
-
-/// The answer. Its bytes are counted like those of other long lists.
-async fn counted(state: &Messaging, caller: &Caller, body: &Value) -> Result<Response, ApiError> {
-    let text = body.to_string();
-    limits::take_list(state.app(), Subject::Agent(caller.agent), Class::Export, text.len()).await?;
-    Ok(private_text(StatusCode::OK, text))
 }
 
 /// A mail without its body and without the content of its attachments.

@@ -5,6 +5,7 @@ mod domains;
 mod events;
 mod inbox;
 mod numbers;
+mod page;
 mod quote;
 mod texts;
 mod twilio;

@@ -15,7 +15,10 @@ function good(answer) {
 // The agent's number, bought if it has none yet: 5.00 USDC, once.
 async function number(agent) {
   const [known] = good(await agent.own('GET', '/v1/tools/voice/numbers')).data.numbers;
-  return known?.phone_number ?? good(await agent.pay('/v1/tools/voice/numbers', {})).data.phone_number;
+  if (known) return known.phone_number;
+  const { phone_number: bought, charged } = good(await agent.pay('/v1/tools/voice/numbers', {})).data;
+  console.error(`the number ${bought}, for ${charged} USDC`);
+  return bought;
 }
 
 // Pays, and waits until the text has arrived.

@@ -158,13 +158,47 @@ pub static EMAIL: Named = Named {
     ]),
 };
 
-static INBOX: &[Member] = &[
-    has("emails", Shape::List(&Shape::Ref(&EMAIL))),
-    has("count", Shape::Integer),
-    has("has_more", Shape::Bool),
-    may("next_cursor", Shape::Text).about("The value of `cursor` for the next page"),
-    has("agent_id", Shape::Address),
-];
+static INBOX: [Member; 5] = page("emails", Shape::List(&Shape::Ref(&EMAIL)));
+
+/// A page of what an agent received: the items, and what each page has.
+pub(super) const fn page(name: &'static str, items: Shape) -> [Member; 5] {
+    [
+        has(name, items),
+        has("count", Shape::Integer),
+        has("has_more", Shape::Bool),
+        may("next_cursor", Shape::Text).about("The value of `cursor` for the next page"),
+        has("agent_id", Shape::Address),
+    ]
+}
+
+// The parameters of such a page.
+pub(super) const SINCE: Field = Field::optional(
+    "since",
+    Kind::Text { min: 1, max: 40, format: None },
+    "Only those received at this time or later; ISO 8601",
+);
+pub(super) const LIMIT: Field =
+    Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most this many; default 50");
+pub(super) const CURSOR: Field =
+    Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor");
+pub(super) const PAGE_BEYOND_SCHEMA: &str = "a cursor has to come from a page, and `since` has to be a time";
+
+const RECEIVED: &[Answer] = &[Answer::ok("Received", Shape::Object(&[has("received", Shape::Is(true))]))];
+
+/// A route for events of Amazon SNS.
+pub(super) const fn sns(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::post(path, id, summary)
+        .about("The body is the message of SNS, with its signature (SignatureVersion 2). Each message is applied once.")
+        .body(Body::Bytes { content_type: "text/plain", about: "The message of SNS, unchanged" })
+        .answers(RECEIVED)
+        .refuses(&[
+            (401, "invalid_signature"),
+            (403, "invalid_signature"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ])
+        .beyond_schema("the signature has to be that of SNS, on a known topic and at most an hour old")
+}
 
 /// The form that unsubscribes (RFC 8058).
 fn one_click() -> Value {
@@ -250,12 +284,12 @@ pub static OPERATIONS: &[Operation] = &[
         .about("Kept for 30 days.")
         .auth(Auth::Agent)
         .query(&[
-            Field::optional("since", Kind::Text { min: 1, max: 40, format: None }, "Only those received at this time or later; ISO 8601"),
-            Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most this many; default 50"),
+            SINCE,
+            LIMIT,
             Field::optional("include_body", FLAG, "`true`: with bodies and attachments, as far as they fit into 4 MB"),
-            Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor"),
+            CURSOR,
         ])
-        .answers(&[Answer::ok("A page", Shape::Object(INBOX))])
+        .answers(&[Answer::ok("A page", Shape::Object(&INBOX))])
         .refuses(&[(400, "invalid_cursor")])
         .links(&[Link {
             name: "read",
@@ -263,7 +297,7 @@ pub static OPERATIONS: &[Operation] = &[
             to: "getInboxEmail",
             parameters: &[("emailId", "$response.body#/emails/0/id")],
         }])
-        .beyond_schema("a cursor has to come from a page, and `since` has to be a time"),
+        .beyond_schema(PAGE_BEYOND_SCHEMA),
     Operation::get("/v1/tools/inbox/{emailId}", "getInboxEmail", "One mail, with its body and attachments")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The mail", Shape::Ref(&EMAIL))])
@@ -282,15 +316,5 @@ pub static OPERATIONS: &[Operation] = &[
             Answer::other(404, "There is no page at this link", PAGE),
             Answer::other(503, "Temporarily unavailable", PAGE),
         ]),
-    Operation::post("/v1/providers/ses", "sesEvents", "For Amazon SNS: reports what became of mails, and received mail")
-        .about("The body is the message of SNS, with its signature (SignatureVersion 2). Each message is applied once.")
-        .body(Body::Bytes { content_type: "text/plain", about: "The message of SNS, unchanged" })
-        .answers(&[Answer::ok("Received", Shape::Object(&[has("received", Shape::Is(true))]))])
-        .refuses(&[
-            (401, "invalid_signature"),
-            (403, "invalid_signature"),
-            (429, "rate_limit_exceeded"),
-            (503, "provider_unavailable"),
-        ])
-        .beyond_schema("the signature has to be that of SNS, on a known topic and at most an hour old"),
+    sns("/v1/providers/ses", "sesEvents", "For Amazon SNS: reports what became of mails, and received mail"),
 ];

@@ -3,6 +3,7 @@
 use base::input::{Field, Kind};
 use serde_json::{Value, json};
 
+use super::messaging::{CURSOR, LIMIT, PAGE_BEYOND_SCHEMA, SINCE, page, sns};
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
 use super::{Answer, Auth, Body, Link, Operation};
@@ -28,13 +29,7 @@ pub static TEXT: Named = Named {
     ]),
 };
 
-static INBOX: &[Member] = &[
-    has("messages", Shape::List(&Shape::Ref(&TEXT))),
-    has("count", Shape::Integer),
-    has("has_more", Shape::Bool),
-    may("next_cursor", Shape::Text).about("The value of `cursor` for the next page"),
-    has("agent_id", Shape::Address),
-];
+static INBOX: [Member; 5] = page("messages", Shape::List(&Shape::Ref(&TEXT)));
 
 static LISTED: &[Member] = &[
     has("id", Shape::Uuid),
@@ -70,31 +65,41 @@ pub static TRACKING: &[Member] = &[
 ];
 
 /// A form that Twilio posts (its members are Twilio's own).
-fn twilio() -> Value {
+fn form() -> Value {
     json!({"type": "object", "additionalProperties": {"type": "string"}})
 }
 
-const NOT_SIGNED: (u16, &str) = (403, "invalid_signature");
+/// A route for Twilio.
+const fn twilio(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::post(path, id, summary)
+        .about("A form, with Twilio's signature in `X-Twilio-Signature`. 404 if texts do not go by Twilio here.")
+        .body(Body::Form(form))
+        .refuses(&[
+            (403, "invalid_signature"),
+            (404, "not_found"),
+            (413, "payload_too_large"),
+            (415, "unsupported_media_type"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ])
+        .beyond_schema("the signature has to be Twilio's")
+}
 
 pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/tools/sms/inbox", "listTexts", "The texts you received, newest first")
         .about("Kept for 30 days.")
         .auth(Auth::Agent)
         .query(&[
-            Field::optional(
-                "since",
-                Kind::Text { min: 1, max: 40, format: None },
-                "Only those received at this time or later; ISO 8601",
-            ),
-            Field::optional("limit", Kind::Integer { min: 1, max: 200 }, "At most this many; default 50"),
+            SINCE,
+            LIMIT,
             Field::optional(
                 "from",
                 Kind::Text { min: 0, max: 32, format: None },
                 "Only those from this sender, as `from` shows it: a number in E.164 form, a short code or a name",
             ),
-            Field::optional("cursor", Kind::Text { min: 0, max: 100, format: None }, "A page's next_cursor"),
+            CURSOR,
         ])
-        .answers(&[Answer::ok("A page", Shape::Object(INBOX))])
+        .answers(&[Answer::ok("A page", Shape::Object(&INBOX))])
         .refuses(&[(400, "invalid_cursor")])
         .links(&[Link {
             name: "read",
@@ -102,7 +107,7 @@ pub static OPERATIONS: &[Operation] = &[
             to: "getText",
             parameters: &[("messageId", "$response.body#/messages/0/id")],
         }])
-        .beyond_schema("a cursor has to come from a page, and `since` has to be a time"),
+        .beyond_schema(PAGE_BEYOND_SCHEMA),
     Operation::get("/v1/tools/sms/inbox/{messageId}", "getText", "One text that you received")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The text", Shape::Ref(&TEXT))])
@@ -114,18 +119,8 @@ pub static OPERATIONS: &[Operation] = &[
             "All of them",
             Shape::Object(&[OK, has("data", Shape::Object(&[has("numbers", Shape::List(&Shape::Object(LISTED)))]))]),
         )]),
-    Operation::post(
-        "/v1/providers/sms",
-        "smsEvents",
-        "For Amazon SNS: reports what became of texts, and received texts",
-    )
-    .about("The body is the message of SNS, with its signature (SignatureVersion 2). Each message is applied once.")
-    .body(Body::Bytes { content_type: "text/plain", about: "The message of SNS, unchanged" })
-    .answers(&[Answer::ok("Received", Shape::Object(&[has("received", Shape::Is(true))]))])
-    .refuses(&[(401, "invalid_signature"), NOT_SIGNED, (429, "rate_limit_exceeded"), (503, "provider_unavailable")])
-    .beyond_schema("the signature has to be that of SNS, on a known topic and at most an hour old"),
-    Operation::post("/v1/providers/twilio/status", "twilioStatus", "For Twilio: reports what became of a text")
-        .about("A form, with Twilio's signature in `X-Twilio-Signature`. 404 if texts do not go by Twilio here.")
+    sns("/v1/providers/sms", "smsEvents", "For Amazon SNS: reports what became of texts, and received texts"),
+    twilio("/v1/providers/twilio/status", "twilioStatus", "For Twilio: reports what became of a text")
         .query(&[
             Field::optional(
                 "request",
@@ -134,28 +129,10 @@ pub static OPERATIONS: &[Operation] = &[
             ),
             Field::optional("index", Kind::Text { min: 0, max: 10, format: None }, "The place of its recipient in it"),
         ])
-        .body(Body::Form(twilio))
-        .answers(&[Answer::other(204, "Taken", &[])])
-        .refuses(&[
-            NOT_SIGNED,
-            (404, "not_found"),
-            (413, "payload_too_large"),
-            (415, "unsupported_media_type"),
-            (429, "rate_limit_exceeded"),
-            (503, "provider_unavailable"),
-        ])
-        .beyond_schema("the signature has to be Twilio's"),
-    Operation::post("/v1/providers/twilio/inbound", "twilioInbound", "For Twilio: a received text")
-        .about("A form, with Twilio's signature in `X-Twilio-Signature`. 404 if texts do not go by Twilio here.")
-        .body(Body::Form(twilio))
-        .answers(&[Answer::other(200, "Taken: an empty TwiML document, so Twilio answers nothing", &["text/xml"])])
-        .refuses(&[
-            NOT_SIGNED,
-            (404, "not_found"),
-            (413, "payload_too_large"),
-            (415, "unsupported_media_type"),
-            (429, "rate_limit_exceeded"),
-            (503, "provider_unavailable"),
-        ])
-        .beyond_schema("the signature has to be Twilio's"),
+        .answers(&[Answer::other(204, "Taken", &[])]),
+    twilio("/v1/providers/twilio/inbound", "twilioInbound", "For Twilio: a received text").answers(&[Answer::other(
+        200,
+        "Taken: an empty TwiML document, so Twilio answers nothing",
+        &["text/xml"],
+    )]),
 ];

@@ -1,0 +1,136 @@
+//! A process dies while a paid call hands something over to many, and another process goes on. A tool's journey says what is
+//! paid for, and checks what has become of it.
+
+use std::time::Duration;
+
+use base::ids::RequestId;
+use local::stack::Background;
+use local::{Options, Stack};
+use serde_json::{Value, json};
+
+use super::http::borrowed;
+use super::proxy::{Life, Proxy};
+use super::{Answer, Payer, chain, eventually, stack_with};
+
+/// The death of a process, at a request of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Death {
+    /// From 1.
+    pub step: usize,
+    /// Whether that request still arrives, and only its answer is lost.
+    pub last_one_arrives: bool,
+    /// To how many the call hands something over.
+    pub recipients: usize,
+}
+
+/// Lets processes die at each `stride`-th request of a call, in both ways, until it needs fewer requests: `die_at` says whether
+/// the process died.
+pub async fn die_at_steps<F: Future<Output = bool>>(recipients: usize, stride: usize, die_at: impl Fn(Death) -> F) {
+    for last_one_arrives in [false, true] {
+        // The two kinds of death meet different requests if not every request is tried.
+        let first = if last_one_arrives { 1 + stride / 2 } else { 1 };
+        let mut died = 0;
+        for step in (first..).step_by(stride) {
+            assert!(step < 100 + 40 * recipients, "a call that never ends");
+            if !die_at(Death { step, last_one_arrives, recipients }).await {
+                break;
+            }
+            died += 1;
+        }
+        assert!(died > 5, "a call has more steps than this");
+    }
+}
+
+/// The process that dies.
+pub struct Dying {
+    pub stack: Stack,
+    death: Death,
+    prepare: fn(Options) -> Options,
+    database: String,
+    life: Life,
+    proxies: [Proxy; 2],
+}
+
+/// What came after, when the job has ended.
+pub struct Survived {
+    /// The second process.
+    pub stack: Stack,
+    /// The payer, talking to it.
+    pub payer: Payer,
+    pub request_id: RequestId,
+    pub job: Value,
+    /// False: the call needed fewer requests.
+    pub died: bool,
+}
+
+/// What both processes have.
+fn shared(options: Options) -> Options {
+    options.with("SERVICE_SECRET", "a secret that two processes share").with("PAYMENT_HOLD_MS", "300")
+}
+
+impl Dying {
+    /// Starts it. Its scheduler and stream are stopped, so that every counted request belongs to the call.
+    pub async fn start(death: Death, prepare: fn(Options) -> Options) -> Dying {
+        let chain = chain().await;
+        let database = local::database::start(None).await.expect("a database");
+        let life = Life::ending_at(i64::MAX, death.last_one_arrives);
+        let to_database = Proxy::start(&database, life.clone()).await;
+        let to_chain = Proxy::start(chain.rpc_url(), life.clone()).await;
+        let stack = stack_with(|options| {
+            let options = shared(prepare(options));
+            let options = options.with("AWS_ENDPOINT_URL", &to_database.url).with("CHAIN_RPC_URL", &to_chain.url);
+            Options { background: Background::Worker, ..options }
+        })
+        .await;
+        Dying { stack, death, prepare, database, life, proxies: [to_database, to_chain] }
+    }
+
+    /// Waits until the process is dead or has nothing left to do.
+    async fn quiet(&self) {
+        loop {
+            let pause = Duration::from_millis(if self.life.is_over() { 50 } else { 400 });
+            tokio::time::sleep(pause).await;
+            let idle = self.proxies.iter().filter(|proxy| proxy.take_seen().is_empty()).count() == self.proxies.len();
+            if self.life.is_over() || idle {
+                return;
+            }
+        }
+    }
+
+    /// Pays the 402 of an asked price, during which the process dies. A second process ends the job; the same payment gets the
+    /// same answer there.
+    pub async fn pay(self, payer: &Payer, path: &str, unpaid: &Answer, body: &Value) -> Survived {
+        let label = self.death;
+        let paid = payer.paying(unpaid);
+        let paid = borrowed(&paid);
+        self.quiet().await;
+        self.life.end_after(i64::try_from(self.death.step).expect("a number"));
+        let before = payer.client.try_post(path, &paid, body).await;
+        self.quiet().await;
+        let died = self.life.is_over();
+        let fee_wallet = self.stack.environment["RELAYER_PRIVATE_KEY"].clone();
+        self.stack.kill().await;
+
+        let stack = stack_with(|options| {
+            let options = shared((self.prepare)(options));
+            options.with("AWS_ENDPOINT_URL", &self.database).with("RELAYER_PRIVATE_KEY", fee_wallet)
+        })
+        .await;
+        local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.expect("leases");
+        let payer = payer.at(&stack);
+        // Whatever the first answer was.
+        let after = eventually("the answer", || async {
+            let after = payer.client.post(path, &paid, body).await;
+            assert!(matches!(after.status, 202 | 409 | 503), "{label:?}, first {before:?}: {}", after.text);
+            (after.status == 202).then_some(after)
+        })
+        .await;
+        let request_id: RequestId = after.json()["request_id"].as_str().expect("an id").parse().expect("an id");
+        let job = payer.finished(&request_id.to_string()).await;
+        let again = payer.client.post(path, &paid, body).await.json();
+        assert_eq!(again["request_id"], json!(request_id), "{label:?}");
+        // Nothing is handed over after the end.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Survived { stack, payer, request_id, job, died }
+    }
+}
