@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools_sms::inbox::{self, Text};
 use tools_sms::number::Number;
+use tools_sms::phone::{self, Registered};
 use tools_sms::providers::{self, Outgoing};
 use tools_sms::{opt_out, signature};
 use url::form_urlencoded::Serializer;
