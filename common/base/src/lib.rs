@@ -7,6 +7,7 @@ pub mod clock;
 pub mod contact;
 pub mod digest;
 pub mod encoding;
+pub mod hours;
 pub mod ids;
 pub mod input;
 pub mod money;

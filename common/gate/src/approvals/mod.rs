@@ -15,13 +15,13 @@ pub mod backtest;
 pub mod decision;
 pub mod form;
 pub mod gate;
-pub mod hours;
 pub mod moves;
 pub mod notice;
 pub mod page;
 pub mod policy;
 pub mod store;
 
+pub use base::hours;
 pub use gate::{GateCall, GateVerdict, gate_check};
 
 pub use approval::{Approval, ApprovalId};

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use base::clock::Timestamp;
-use jiff::civil::Weekday;
+pub use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
 
 /// Minutes in a day.
 pub const DAY: u16 = 24 * 60;
@@ -44,6 +45,15 @@ impl FromStr for Zone {
     }
 }
 
+impl Zone {
+    /// The day of the week, and the minutes since midnight there. `None` beyond the years that the database knows.
+    pub fn local(&self, now: Timestamp) -> Option<(Weekday, u16)> {
+        let local = jiff::Timestamp::from_millisecond(now.millis()).ok()?.to_zoned(self.rules.clone());
+        let minute = u16::try_from(i16::from(local.hour()) * 60 + i16::from(local.minute())).ok()?;
+        Some((local.weekday(), minute))
+    }
+}
+
 impl TryFrom<String> for Zone {
     type Error = &'static str;
 
@@ -67,10 +77,7 @@ impl fmt::Display for Zone {
 impl Hours {
     /// Whether the time is inside the window.
     pub fn contain(&self, now: Timestamp) -> bool {
-        let Ok(utc) = jiff::Timestamp::from_millisecond(now.millis()) else { return false };
-        let local = utc.to_zoned(self.timezone.rules.clone());
-        let minute = u16::try_from(i16::from(local.hour()) * 60 + i16::from(local.minute())).unwrap_or(0);
-        let today = local.weekday();
+        let Some((today, minute)) = self.timezone.local(now) else { return false };
         if self.start < self.end {
             (self.start..self.end).contains(&minute) && self.has_day(today)
         } else {
