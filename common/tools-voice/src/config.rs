@@ -383,7 +383,7 @@ mod tests {
     fn a_whole_configuration_survives_its_view_and_storage() {
         let body = with(json!({
             "first_message": "Hello", "voice_id": "alloy", "language": "multi",
-            "allowed_tools": ["transfer_call", "end_call", "end_call"], "transfer_number": "12125550123",
+            "allowed_tools": ["transfer_call", "end_call"], "transfer_number": "12125550123",
             "business_hours": {"timezone": "america/new_york", "windows": [
                 {"days": ["mon", "fri"], "start": "09:00", "end": "17:30"}, {"days": ["sat"], "start": "00:00", "end": "24:00"}]},
             "after_hours": "transfer", "after_hours_message": "We are closed.", "max_minutes": 60,
