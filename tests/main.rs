@@ -68,6 +68,7 @@
 //! | `events` | the sample events through the Lambda adapter |
 //! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
 //! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
+//! | `own_jobs` | jobs that no call buys: begun once, charged by their use |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
 
 mod abuse;
@@ -105,6 +106,7 @@ mod mcp_clients;
 mod models;
 mod notifications;
 mod openapi;
+mod own_jobs;
 mod paid_call;
 mod payouts;
 mod people;

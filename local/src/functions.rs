@@ -141,6 +141,9 @@ impl SharedResources {
         let knowledge = knowledge.gate(&knowledge::RUNNERS).await?;
         let messaging = open("messaging").await?.gate(messaging::RUNNERS).await?;
         let mailboxes = messaging.engine.toolbox.clone();
+        let voice = open("voice").await?;
+        let call_hooks = voice.keys().await?.webhooks;
+        let voice = voice.gate(&[]).await?;
         let credits = open("credits").await?;
         let cards = Cards::configured(&credits.config, &credits.connections.http);
         let credits = credits.gate(credits::RUNNERS).await?;
@@ -177,16 +180,19 @@ impl SharedResources {
         let gate = Arc::new(mcp.gate(&mcp::RUNNERS).await?);
         let market = Arc::new(mcp.market(souls::RUNNERS).await?);
         let (quotes, mcp_toolbox) = (gate.quote_key.clone(), gate.engine.toolbox.clone());
-        let behind_mcp = mcp::groups(gate, market, mcp.keys().await?.cursors);
+        let keys = mcp.keys().await?;
+        let behind_mcp = mcp::groups(gate, market, keys.cursors, keys.webhooks);
         let mut toolboxes = BTreeMap::from([
             ("knowledge", knowledge.engine.toolbox.clone()),
             ("checkout", checkout.gate.engine.toolbox.clone()),
             ("mcp", mcp_toolbox),
             ("messaging", messaging.engine.toolbox.clone()),
+            ("voice", voice.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
             (messaging::GROUP, messaging::router(Arc::new(messaging))),
+            (voice::GROUP, voice::router(Arc::new(voice), call_hooks)),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
             ("souls", souls::router(Arc::new(souls))),
@@ -285,8 +291,15 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 5] =
-    ["PRICES", "SMS_COUNTRIES", "SMS_DAILY_SEGMENTS", "SMS_TOPICS", "SMS_CONFIGURATION_SET"];
+const IN_SETTINGS_FILE: [&str; 7] = [
+    "PRICES",
+    "SMS_COUNTRIES",
+    "SMS_DAILY_SEGMENTS",
+    "SMS_TOPICS",
+    "SMS_CONFIGURATION_SET",
+    "VOICE_PROVIDERS",
+    "VOICE_COUNTRIES",
+];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.
 pub const GIVEN_DIRECTLY: [(&str, &str); 6] = [

@@ -67,9 +67,9 @@ fn a_wallet_buys_its_number_and_then_has_it() {
         for (member, value) in [
             ("is_new", json!(true)),
             ("sms_capable", json!(true)),
-            ("voice_capable", json!(false)),
+            ("voice_capable", json!(true)),
             ("inbound_configured", json!(false)),
-            ("inbound_enabled", json!(true)),
+            ("inbound_enabled", json!(false)),
             ("charged", json!("5.000000")),
         ] {
             assert_eq!(data[member], value, "{member}");
@@ -226,6 +226,8 @@ async fn at_another_provider(stack: &Stack, tool: &'static ToolSpec, input: Valu
         created: toolbox.clock.now(),
         last_used_at: None,
         lost_at: None,
+        inbound: None,
+        line: None,
     };
     let key = Key::new(format!("AGENT#{}", task.agent), "PHONE#twilio");
     toolbox.db.write(Write::put(&toolbox.db.tables.messages, key, &phone).expect("a row")).await.expect("a database");

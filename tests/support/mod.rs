@@ -175,7 +175,7 @@ pub async fn start(options: Options) -> Stack {
 }
 
 /// The functions that sell.
-pub const GATES: [&str; 6] = ["knowledge", "messaging", "credits", "checkout", "souls", "mcp"];
+pub const GATES: [&str; 7] = ["knowledge", "messaging", "voice", "credits", "checkout", "souls", "mcp"];
 
 /// Lets each selling function read the operator's switch, so that no call does so for the next five seconds.
 pub async fn look_at_the_switch(stack: &Stack) {

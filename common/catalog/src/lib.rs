@@ -14,6 +14,7 @@ use tools_lookups::{local, lookups, vehicle_identification};
 use tools_people::vendors;
 use tools_people::{enrichment, verification};
 use tools_sms::{buy as phone_number, send as sms};
+use tools_voice::outbound as voice;
 use tools_web::{research, web_read, web_search};
 use web::search;
 
@@ -31,14 +32,14 @@ macro_rules! sell {
 }
 
 sell! {
-    tools: vehicle_identification, web_search, web_read, email, sms, phone_number;
+    tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
     families: research, enrichment, verification, lookups, local,
 }
 
 /// Every tool.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: specs(),
-    quoters: vec![&tools_email::quote::QUOTER, &tools_sms::quote::QUOTER],
+    quoters: vec![&tools_email::quote::QUOTER, &tools_sms::quote::QUOTER, &tools_voice::quote::QUOTER],
     providers,
 });
 
@@ -51,6 +52,7 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Places => vec!["google_places", "overpass"],
         Capability::Email => tools_email::providers::NAMES.to_vec(),
         Capability::Sms => tools_sms::providers::NAMES.to_vec(),
+        Capability::Voice => tools_voice::providers::NAMES.to_vec(),
     }
 }
 

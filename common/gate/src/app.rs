@@ -28,7 +28,7 @@ use tools::{Runner, Toolbox};
 use crate::Gate;
 use crate::approvals::Notices;
 use crate::challenge::Forms;
-use crate::jobs::{Engine, Queues};
+use crate::jobs::{Engine, Queues, own};
 use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
 use crate::secrets::{self, ServiceKeys};
 
@@ -82,7 +82,7 @@ impl App {
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
         let queue = self.config.aws.index_queue_url.as_deref();
         let index_queue = queue.map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>);
-        Ok(Toolbox { index_queue, ..toolbox })
+        Ok(Toolbox { index_queue, begin_job: Some(own::begin), ..toolbox })
     }
 
     /// The tools that this deployment cannot run, with the configuration that each one lacks. As last published. Cached.

@@ -24,7 +24,7 @@ const GOES_ON_FOR: Duration = Duration::from_secs(600);
 pub static SPEC: ToolSpec = ToolSpec {
     name: "phone_number",
     title: "Phone number",
-    summary: "Gives you a phone number of your own that sends and receives texts; you pay for it once",
+    summary: "Gives you a phone number of your own, for texts and calls; you pay for it once",
     group: "messaging",
     paths: &["/v1/tools/voice/numbers"],
     price: Price::Fixed(phone::FEE),
@@ -112,10 +112,10 @@ pub fn view(phone: &Phone, is_new: bool) -> Value {
     json!({
         "id": phone.id,
         "phone_number": phone.number,
-        "voice_capable": false,
+        "voice_capable": phone.is_voice_capable(),
         "sms_capable": true,
-        "inbound_configured": false,
-        "inbound_enabled": true,
+        "inbound_configured": phone.inbound.is_some(),
+        "inbound_enabled": phone.inbound == Some(true),
         "is_new": is_new,
     })
 }
@@ -126,9 +126,9 @@ pub fn listed(phone: &Phone) -> Value {
         "id": phone.id,
         "phone_number": phone.number,
         "status": if phone.lost_at.is_some() { "lost" } else { "active" },
-        "voice_capable": false,
+        "voice_capable": phone.is_voice_capable(),
         "sms_capable": true,
-        "inbound_enabled": true,
+        "inbound_enabled": phone.inbound == Some(true),
         "last_used_at": phone.last_used_at.map(|at| at.to_string()),
     })
 }
@@ -139,10 +139,10 @@ fn output() -> Value {
         "properties": {
             "id": {"type": "string", "format": "uuid"},
             "phone_number": {"type": "string", "description": "In E.164 form"},
-            "voice_capable": {"type": "boolean"},
+            "voice_capable": {"type": "boolean", "description": "Whether it makes and takes calls"},
             "sms_capable": {"type": "boolean"},
-            "inbound_configured": {"type": "boolean", "description": "Whether calls to it are answered"},
-            "inbound_enabled": {"type": "boolean", "description": "Whether texts to it arrive in your inbox"},
+            "inbound_configured": {"type": "boolean", "description": "Whether you have said how calls to it are answered"},
+            "inbound_enabled": {"type": "boolean", "description": "Whether calls to it are answered"},
             "is_new": {"type": "boolean", "description": "False if you had it before; then nothing is charged"},
             "charged": {"type": "string", "description": "In USDC"},
             "receipt_id": {"type": ["string", "null"], "description": "Null if nothing was bought"},

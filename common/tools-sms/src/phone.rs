@@ -67,6 +67,19 @@ pub struct Phone {
     /// pay for.
     #[serde(default)]
     pub lost_at: Option<Timestamp>,
+    /// Whether calls to it are answered; `None` if its owner has made no settings for calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbound: Option<bool>,
+    /// The id that the provider of calls has for it. An embedded number needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+}
+
+impl Phone {
+    /// Whether it makes and takes calls.
+    pub fn is_voice_capable(&self) -> bool {
+        self.source == EMBEDDED || self.line.is_some()
+    }
 }
 
 /// The owner of a number.
@@ -125,7 +138,8 @@ fn partition(agent: AgentId) -> String {
     format!("AGENT#{agent}")
 }
 
-fn phone_key(agent: AgentId, source: &str) -> Key {
+/// The key of an agent's [`Phone`] of a source.
+pub fn key_of(agent: AgentId, source: &str) -> Key {
     Key::new(partition(agent), format!("PHONE#{source}"))
 }
 
@@ -151,7 +165,7 @@ pub fn source(config: &Config) -> &'static str {
 
 /// The agent's number of a source.
 pub async fn of_agent(db: &Db, agent: AgentId, source: &str) -> Result<Option<Phone>, StoreError> {
-    db.get_latest(&db.tables.messages, phone_key(agent, source)).await
+    db.get_latest(&db.tables.messages, key_of(agent, source)).await
 }
 
 /// The agent's numbers of all sources, oldest first.
@@ -187,8 +201,18 @@ pub async fn register(
     for number in free(db, candidates(toolbox, source, agent, deadline).await?).await? {
         let id = uuid_of(&[b"phone", number.as_str().as_bytes()]);
         let source = source.to_owned();
-        let (last_used_at, lost_at) = (None, None);
-        let phone = Phone { id, agent, number, source, bought_by, created: now, last_used_at, lost_at };
+        let phone = Phone {
+            id,
+            agent,
+            number,
+            source,
+            bought_by,
+            created: now,
+            last_used_at: None,
+            lost_at: None,
+            inbound: None,
+            line: None,
+        };
         if let Some(phone) = give(db, phone, lost.as_ref()).await? {
             return Ok(Registered::of(phone, request_id));
         }
@@ -204,7 +228,7 @@ pub async fn register(
 async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phone>, StoreError> {
     let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone() };
     let table = &db.tables.messages;
-    let put = Write::put(table, phone_key(phone.agent, &phone.source), &phone)?;
+    let put = Write::put(table, key_of(phone.agent, &phone.source), &phone)?;
     let put = match lost {
         None => put.only_if_new(),
         Some(lost) => put.only_if("#number = :lost").bind("lost", &lost.number)?,
@@ -267,7 +291,7 @@ pub async fn check_lost(
             return Ok(());
         }
     }
-    let mark = Write::update(&db.tables.messages, phone_key(agent, source), "SET #lost_at = :now")
+    let mark = Write::update(&db.tables.messages, key_of(agent, source), "SET #lost_at = :now")
         .only_if("#number = :number AND attribute_not_exists(#lost_at)")
         .bind("now", now)?
         .bind("number", number)?;
@@ -333,7 +357,7 @@ pub async fn used(db: &Db, phone: &Phone, now: Timestamp) -> Result<(), StoreErr
     if phone.last_used_at.is_some_and(|at| now < at.plus(USED_AFTER)) {
         return Ok(());
     }
-    let key = phone_key(phone.agent, &phone.source);
+    let key = key_of(phone.agent, &phone.source);
     let write = Write::update(&db.tables.messages, key, "SET #last_used_at = :now")
         .only_if("attribute_exists(#pk)")
         .bind("now", now)?;

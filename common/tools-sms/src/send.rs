@@ -675,6 +675,8 @@ mod tests {
             created: Timestamp::from_secs(0),
             last_used_at: None,
             lost_at: None,
+            inbound: None,
+            line: None,
         };
         use State::{Accepted, Ambiguous, Bounced, Delivered, Refused, Suppressed};
         let quoted = json!({"segments": 2, "source": "embedded", "each": 3_500, "fee": 5_000_000});

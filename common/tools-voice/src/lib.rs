@@ -8,9 +8,25 @@
 //! - What others said is untrusted: it is cleaned, shown as theirs, and never logged.
 //!
 //! [`config`], [`hours`], [`call`], [`dialogue`] and [`plan`] are rules that need neither a database nor a provider.
+//!
+//! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
+//! charges it and tells its owner. [`exchange`] connects numbers of this deployment. [`quote`], [`outbound`] and
+//! [`script`] sell and make calls.
 
 pub mod call;
+pub mod calls;
 pub mod config;
 pub mod dialogue;
+pub mod ending;
+pub mod exchange;
 pub mod hours;
+pub mod inbound;
+mod notices;
+pub mod outbound;
 pub mod plan;
+pub mod providers;
+pub mod quote;
+pub mod ringing;
+pub mod script;
+pub mod settings;
+mod velocity;

@@ -45,7 +45,7 @@ use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
 use platform::providers::{Browser, Dns, Model, Outbound};
 use platform::store::aws::SignedHttp;
-use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError};
+use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError, Write};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use web::search::index::Reader;
@@ -146,7 +146,34 @@ pub struct Toolbox {
     pub index: Arc<Reader>,
     /// Queue of pages to index, if there is an indexer.
     pub index_queue: Option<Arc<dyn Queue>>,
+    /// Begins jobs that no call buys. `None` in tests of single tools.
+    pub begin_job: Option<BeginJob>,
 }
+
+/// A job that no call buys: work that begins elsewhere (a phone rings), paid from its agent's credits.
+pub struct NewJob {
+    pub request_id: RequestId,
+    pub tool: &'static ToolSpec,
+    pub agent: AgentId,
+    /// Stored in the job's item, so it has to be small.
+    pub input: Map<String, Value>,
+    /// Taken from the credits when the job begins, in micro-USDC. What the work does not use is credited when it ends
+    /// ([`Output::charging`]).
+    pub price: Usdc,
+    /// As read: the revision of the owner's rules. The job does not begin if they have changed.
+    pub rules: u32,
+    /// As read: the credits bought by card, in micro-USDC.
+    pub card: Usdc,
+    /// It waits for an outside event until then.
+    pub until: Timestamp,
+    /// The work is looked at from then on, in case the event is lost.
+    pub look: Timestamp,
+    pub now: Timestamp,
+}
+
+/// The writes that begin a job, for one transaction: the account's (refused if its rules changed or its credits do not
+/// suffice), the entry of the credits, the job's (refused if it exists), the receipt's.
+pub type BeginJob = fn(&Db, &NewJob) -> Result<Vec<Write>, StoreError>;
 
 impl Toolbox {
     /// The user agent names this service and its address, if one is configured.
@@ -172,6 +199,7 @@ impl Toolbox {
             judge: Judge::configured(&config, http, clock.clone()),
             index: Arc::default(),
             index_queue: None,
+            begin_job: None,
             clock,
             db,
             blobs,

@@ -13,8 +13,11 @@ use platform::store::{Db, StoreError, Write};
 use serde_json::{Value, json};
 use tools::spec::Answer;
 
-/// The tool that sends texts. Its end has a kind of its own.
+/// The tools whose end has a kind of its own: texts and calls.
 const SMS: &str = "sms";
+const VOICE: &str = "voice";
+/// The job of a call that a number answered. Its runner tells the owner of the call, and of nothing else.
+const VOICE_INBOUND: &str = "voice_inbound";
 
 /// The notification writes for one change of a job; none unless the job ended.
 pub fn of_change(db: &Db, old: &Value, new: &Value, now: Timestamp) -> Result<Vec<Write>, StoreError> {
@@ -50,13 +53,14 @@ impl Ended<'_> {
         if !text("pk")?.starts_with("JOB#") || old["outcome"]["S"].is_string() {
             return None;
         }
+        let tool = text("tool").filter(|tool| *tool != VOICE_INBOUND)?;
         let amount = |name: &str| number(name).and_then(|micro| u64::try_from(micro).ok()).map(Usdc::from_micro);
         let error = &new["error"]["M"];
         Some(Ended {
             agent: text("agent")?.parse().ok()?,
             request_id: text("request_id")?.parse().ok()?,
             receipt_id: text("receipt_id")?,
-            tool: text("tool")?,
+            tool,
             completed: text("outcome")? == "completed",
             error: error["code"]["S"].as_str().zip(error["message"]["S"].as_str()),
             // Zero if everything was used up: then there is no credit to report.
@@ -108,9 +112,12 @@ impl Ended<'_> {
     fn end(&self) -> Notification {
         let mut payload = json!({"request_id": self.request_id, "tool": self.tool, "receipt_id": self.receipt_id});
         if self.completed {
-            let is_text = self.tool == SMS;
             return Notification {
-                kind: if is_text { NotificationKind::SmsCompleted } else { NotificationKind::JobCompleted },
+                kind: match self.tool {
+                    SMS => NotificationKind::SmsCompleted,
+                    VOICE => NotificationKind::VoiceCompleted,
+                    _ => NotificationKind::JobCompleted,
+                },
                 title: format!("{} is done", self.tool),
                 body: Some(format!("Read the result at /v1/requests/{}.", self.request_id)),
                 payload: Some(payload),

@@ -21,6 +21,7 @@ use axum::Router;
 use gate::Gate;
 use gate::app::App;
 use gate::insights::audit::CursorKey;
+use ledger::webhooks::secret::SigningKey;
 use market::Market;
 use ring::hmac;
 
@@ -34,8 +35,13 @@ use tools::Entry;
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
     LazyLock::new(|| knowledge::RUNNERS.iter().chain(credits::RUNNERS).chain(messaging::RUNNERS).copied().collect());
 
-/// The routers that answer tool calls, with this function's own permissions.
-pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashMap<&'static str, Router> {
+/// The routers that answer tool calls, with this function's own permissions. `hooks` makes the secrets of webhooks.
+pub fn groups(
+    gate: Arc<Gate>,
+    market: Arc<Market>,
+    cursors: CursorKey,
+    hooks: SigningKey,
+) -> HashMap<&'static str, Router> {
     let app = &gate.app;
     HashMap::from([
         ("souls", souls::router(market)),
@@ -44,6 +50,7 @@ pub fn groups(gate: Arc<Gate>, market: Arc<Market>, cursors: CursorKey) -> HashM
         ("insights", insights::router(app.clone(), cursors)),
         ("credits", credits::router(gate.clone(), None)),
         (messaging::GROUP, messaging::router(gate.clone())),
+        (voice::GROUP, voice::router(gate.clone(), hooks)),
         (knowledge::GROUP, knowledge::router(gate)),
     ])
 }

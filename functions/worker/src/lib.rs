@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tools::availability;
 use tools::{Runner, top_up};
+use tools_voice::inbound;
 
-/// Every tool, and top-ups: direct calls that their own function left unfinished end here too.
+/// Every tool, top-ups, and calls that agents' numbers answered: direct calls that their own function left unfinished end here
+/// too.
 pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| catalog::RUNNERS.iter().copied().chain([&top_up::RUNNER]).collect());
+    LazyLock::new(|| catalog::RUNNERS.iter().copied().chain([&top_up::RUNNER, &inbound::RUNNER]).collect());
 
 /// The queue's event; only the members that are read.
 #[derive(Debug, Deserialize)]

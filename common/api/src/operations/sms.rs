@@ -36,9 +36,9 @@ static LISTED: &[Member] = &[
     has("phone_number", Shape::Text),
     has("status", Shape::Choice(&["active", "lost"]))
         .about("lost: the provider no longer has it; your next text gets you another, free of charge"),
-    has("voice_capable", Shape::Bool),
+    has("voice_capable", Shape::Bool).about("It makes and takes calls"),
     has("sms_capable", Shape::Bool),
-    has("inbound_enabled", Shape::Bool),
+    has("inbound_enabled", Shape::Bool).about("Calls to it are answered"),
     has("last_used_at", Shape::OrNull(&Shape::Time)),
 ];
 
@@ -46,10 +46,10 @@ static LISTED: &[Member] = &[
 pub static PROVISIONED: &[Member] = &[
     has("id", Shape::Uuid),
     has("phone_number", Shape::Text),
-    has("voice_capable", Shape::Bool),
+    has("voice_capable", Shape::Bool).about("It makes and takes calls"),
     has("sms_capable", Shape::Bool),
-    has("inbound_configured", Shape::Bool),
-    has("inbound_enabled", Shape::Bool),
+    has("inbound_configured", Shape::Bool).about("You have said how calls to it are answered"),
+    has("inbound_enabled", Shape::Bool).about("Calls to it are answered"),
     has("is_new", Shape::Bool).about("It was bought by this call"),
     has("charged", Shape::Usdc),
     has("receipt_id", Shape::OrNull(&Shape::Text)),

@@ -2,14 +2,15 @@
 //!
 //! [`job`] has the record and the rule for the next step. [`store`] makes each transition one conditional write or one
 //! transaction. [`engine`] runs the steps, [`input`] keeps what was asked for, [`meter`] records what sold work uses,
-//! [`slots`] limits concurrent jobs of a buyer, [`sweep`] finds jobs that got stuck, [`finality`] checks settled payments again after a while, [`view`]
-//! is the answer to polling. Start with [`engine`].
+//! [`slots`] limits concurrent jobs of a buyer, [`sweep`] finds jobs that got stuck, [`finality`] checks settled payments again after a while, [`own`]
+//! begins jobs that no call buys, [`view`] is the answer to polling. Start with [`engine`].
 
 pub mod engine;
 pub mod finality;
 pub mod input;
 pub mod job;
 pub mod meter;
+pub mod own;
 pub mod slots;
 pub mod store;
 pub mod sweep;

@@ -10,12 +10,15 @@ use base::ids::{AgentId, EndpointId};
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::EventKind;
 use super::secret::{Secret, SigningKey};
 
-/// Most endpoints of one agent, and so the most writes per event.
+/// Most endpoints that an agent creates, and so the most writes per event.
 pub const MAX_ENDPOINTS: usize = 10;
+/// More endpoints of phone numbers than an agent has numbers.
+const MAX_OF_NUMBERS: usize = 10;
 /// Default time for which a rotated secret still signs beside the new one.
 pub const OVERLAP: Duration = Duration::from_secs(24 * 3600);
 /// Most secrets that sign at once: after several quick rotations, the newest ones.
@@ -48,6 +51,10 @@ pub struct Endpoint {
     pub events: Vec<EventKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The phone number whose calls it is told about, and nothing else. It is made and changed with the number's settings,
+    /// and does not count against [`MAX_ENDPOINTS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<Uuid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disabled: Option<Disabled>,
     /// Number of the current secret.
@@ -83,6 +90,7 @@ impl Endpoint {
             url,
             events,
             description: None,
+            number: None,
             disabled: None,
             secret: 1,
             older: Vec::new(),
@@ -94,8 +102,9 @@ impl Endpoint {
         }
     }
 
+    /// Whether it subscribes to the events of this type. That of a phone number subscribes to none.
     pub fn wants(&self, kind: EventKind) -> bool {
-        self.disabled.is_none() && (self.events.is_empty() || self.events.contains(&kind))
+        self.disabled.is_none() && self.number.is_none() && (self.events.is_empty() || self.events.contains(&kind))
     }
 
     /// The secrets that sign at `now`, the newest first.
@@ -116,9 +125,13 @@ impl Endpoint {
     }
 }
 
-/// The agent's endpoints, at most [`MAX_ENDPOINTS`]. Costs half a read unit for an agent that has none.
+/// The agent's endpoints, with those of its phone numbers. Costs half a read unit for an agent that has none.
 pub async fn of_agent(db: &Db, agent: AgentId) -> Result<Vec<Endpoint>, StoreError> {
-    db.query(Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS)?).await
+    db.query(all(db, agent)?).await
+}
+
+fn all(db: &Db, agent: AgentId) -> Result<Query<'_>, StoreError> {
+    Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS + MAX_OF_NUMBERS)
 }
 
 /// The endpoint, from a strongly consistent read.
@@ -147,8 +160,8 @@ pub async fn create(db: &Db, endpoint: &Endpoint) -> Result<bool, StoreError> {
     loop {
         // The number of endpoints ever created is the condition of the write, so the limit holds under concurrency.
         let made: Made = db.get_latest(&db.tables.agents, made_key(agent)).await?.unwrap_or_default();
-        let query = Query::prefixed(&db.tables.agents, &partition(agent), "WEBHOOK#", MAX_ENDPOINTS)?.latest();
-        if db.query::<Endpoint>(query).await?.len() >= MAX_ENDPOINTS {
+        let stored: Vec<Endpoint> = db.query(all(db, agent)?.latest()).await?;
+        if stored.iter().filter(|endpoint| endpoint.number.is_none()).count() >= MAX_ENDPOINTS {
             return Ok(false);
         }
         let count = Write::put(&db.tables.agents, made_key(agent), &Made { made: made.made.saturating_add(1) })?
@@ -263,6 +276,8 @@ mod tests {
         let some = Endpoint { events: vec![EventKind::OrderCreate], ..endpoint() };
         assert!(some.wants(EventKind::OrderCreate) && !some.wants(EventKind::RequestFailed));
         assert!(!Endpoint { disabled: Some(Disabled::Gone), ..endpoint() }.wants(EventKind::RequestFailed));
+        let of_number = Endpoint { number: Some(Uuid::nil()), ..endpoint() };
+        assert!(!of_number.wants(EventKind::VoiceInboundCompleted), "it gets the calls of its number alone");
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum EventKind {
     EmailBounced,
     #[serde(rename = "sms.received")]
     SmsReceived,
+    #[serde(rename = "voice.inbound.completed")]
+    VoiceInboundCompleted,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
@@ -38,7 +40,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The types an endpoint may subscribe to, with their descriptions.
-    pub const SUBSCRIBABLE: [(EventKind, &'static str); 11] = [
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 12] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
         (EventKind::CreditIssued, "The price of a call came back as credits"),
@@ -48,6 +50,7 @@ impl EventKind {
         (EventKind::EmailReceived, "A mail has arrived in your inbox"),
         (EventKind::EmailBounced, "A mail that you sent was accepted and then refused for good"),
         (EventKind::SmsReceived, "A text has arrived at your number"),
+        (EventKind::VoiceInboundCompleted, "A call that your number answered has ended"),
         (EventKind::OrderCreate, "A checkout became an order"),
         (EventKind::OrderUpdate, "An order changed"),
     ];
@@ -63,6 +66,7 @@ impl EventKind {
             EventKind::EmailReceived => "email.received",
             EventKind::EmailBounced => "email.bounced",
             EventKind::SmsReceived => "sms.received",
+            EventKind::VoiceInboundCompleted => "voice.inbound.completed",
             EventKind::OrderCreate => "order_create",
             EventKind::OrderUpdate => "order_update",
             EventKind::Test => "webhook.test",
@@ -88,7 +92,8 @@ pub struct Event {
     /// The agent whose endpoints receive the event.
     pub agent: AgentId,
     pub happened: Timestamp,
-    /// A JSON object that says what to read. Never put results or secrets here: the endpoint's operator reads it.
+    /// A JSON object that says what to read. Never put results or secrets here: the endpoint's operator reads it. The one
+    /// exception is `voice.inbound.completed`, whose format has the whole call, with its transcript.
     pub data: Value,
 }
 

@@ -10,6 +10,7 @@ mod prices;
 mod providers;
 mod settings_file;
 mod sms;
+mod voice;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +30,7 @@ pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
 pub use settings_file::{SETTINGS_FILE, SettingsFile};
 pub use sms::SmsConfig;
+pub use voice::VoiceConfig;
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -56,6 +58,7 @@ pub struct Config {
     pub mail: MailConfig,
     pub email: EmailConfig,
     pub sms: SmsConfig,
+    pub voice: VoiceConfig,
     pub moderation: Option<ModerationConfig>,
     /// `SOUL_REQUIRE_PROOF`: if `true`, reading or rating a job needs a proof. Default: `X-Agent-ID` alone is enough.
     pub soul_require_proof: bool,
@@ -461,6 +464,7 @@ impl Config {
             mail: env.mail(),
             email: EmailConfig::read(&mut env),
             sms: SmsConfig::read(&mut env),
+            voice: VoiceConfig::read(&mut env),
             moderation: env.moderation(),
             soul_require_proof: env.parsed("SOUL_REQUIRE_PROOF").unwrap_or(false),
             platforms: env.platforms(),
@@ -643,6 +647,16 @@ impl Reader<'_> {
         text.split(',').map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
     }
 
+    /// A comma-separated list of countries (ISO 3166-1 alpha-2), in upper case; `unset` without any.
+    fn countries(&mut self, name: &str, unset: &[String]) -> Vec<String> {
+        let countries: Vec<String> = self.list(name).iter().map(|country| country.to_ascii_uppercase()).collect();
+        let is_country = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase());
+        if !countries.iter().all(is_country) {
+            self.problem(name, "must be country codes of two letters such as US, separated by commas");
+        }
+        if countries.is_empty() { unset.to_vec() } else { countries }
+    }
+
     /// A JSON object whose values are strings.
     fn names(&mut self, name: &str) -> BTreeMap<String, String> {
         let Some(text) = self.text(name) else { return BTreeMap::new() };
@@ -812,6 +826,7 @@ mod tests {
             ("EMAIL_TOPICS", "arn:aws:sqs:us-east-1:000000000000:events"),
             ("EMAIL_CONFIGURATION_SET", "two words"),
             ("SMS_COUNTRIES", "USA"),
+            ("VOICE_COUNTRIES", "+44"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -840,6 +855,7 @@ mod tests {
             "EMAIL_TOPICS",
             "EMAIL_CONFIGURATION_SET",
             "SMS_COUNTRIES",
+            "VOICE_COUNTRIES",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

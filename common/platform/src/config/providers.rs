@@ -25,10 +25,12 @@ pub enum Capability {
     /// `SMS_PROVIDERS`: who takes texts to numbers outside this deployment: `aws_sms` (AWS End User Messaging) or `twilio`.
     /// Only the first is used, as with mails.
     Sms,
+    /// `VOICE_PROVIDERS`: who connects calls with numbers outside this deployment: `vapi`. Only the first is used.
+    Voice,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 7] = [
+    pub const ALL: [(Capability, &'static str); 8] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
@@ -36,6 +38,7 @@ impl Capability {
         (Capability::Places, "PLACES_PROVIDERS"),
         (Capability::Email, "EMAIL_PROVIDERS"),
         (Capability::Sms, "SMS_PROVIDERS"),
+        (Capability::Voice, "VOICE_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.

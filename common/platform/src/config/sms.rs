@@ -29,15 +29,8 @@ impl Default for SmsConfig {
 
 impl SmsConfig {
     pub(super) fn read(env: &mut Reader<'_>) -> SmsConfig {
-        let mut config = SmsConfig::default();
-        let countries = env.list("SMS_COUNTRIES");
-        if !countries.is_empty() {
-            config.countries = countries.into_iter().map(|country| country.to_ascii_uppercase()).collect();
-        }
-        let is_country = |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase());
-        if !config.countries.iter().all(is_country) {
-            env.problem("SMS_COUNTRIES", "must be country codes of two letters such as US, separated by commas");
-        }
+        let unset = SmsConfig::default();
+        let mut config = SmsConfig { countries: env.countries("SMS_COUNTRIES", &unset.countries), ..unset };
         let segments = env.number("SMS_DAILY_SEGMENTS", config.daily_segments.into(), 1..=100_000_000);
         config.daily_segments = u32::try_from(segments).unwrap_or(config.daily_segments);
         config.topics = env.list("SMS_TOPICS");

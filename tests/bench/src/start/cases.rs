@@ -129,6 +129,13 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "voice",
+        what: "calls with proof",
+        event: |world| proven(world, "/v1/tools/voice/inbound"),
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"calls\":[]"),
+        node: None,
+    },
+    &Case {
         function: "credits",
         what: "402 to an unpaid top-up",
         event: |_| events::http("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),

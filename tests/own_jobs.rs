@@ -1,0 +1,96 @@
+//! Jobs that no call buys: begun in one transaction with what caused them, and paid from their agent's credits.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base::ids::RequestId;
+use base::money::Usdc;
+use gate::jobs::{Outcome, own, store};
+use ledger::{account, receipt};
+use local::Options;
+use serde_json::{Map, json};
+use tools::spec::{Price, ToolSpec};
+use tools::{NewJob, Output, Runner, Source};
+
+use crate::support::{Payer, books, run, stack_with};
+
+/// micro-USDC
+const PRICE: u64 = 3_000;
+const USED: u64 = 1_000;
+const LASTS: Duration = Duration::from_secs(600);
+
+/// What the job waits for has happened.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+static SPEC: ToolSpec = ToolSpec {
+    name: "a_wait",
+    title: "A wait",
+    summary: "Waits for an event of the test, and uses a third of its price",
+    group: "knowledge",
+    paths: &["/v1/a-wait"],
+    price: Price::Fixed(Usdc::from_micro(PRICE)),
+    deadline: Duration::from_secs(20),
+    example: || json!({}),
+    output: || json!({"type": "object"}),
+    ..ToolSpec::QUEUED
+};
+
+static WAITING: [&Runner; 1] = [&Runner {
+    spec: &SPEC,
+    run: |toolbox, _| {
+        Box::pin(async move {
+            let source = Source::embedded("test");
+            if !IS_OVER.load(Ordering::SeqCst) {
+                return Ok(Output::waiting(toolbox.clock.now().plus(LASTS), source));
+            }
+            Ok(Output::new(json!({"waited": true}), source).charging(Usdc::from_micro(USED)))
+        })
+    },
+}];
+
+#[test]
+fn a_job_that_nobody_buys_begins_once_and_is_charged_by_its_use() {
+    run(async {
+        let stack = stack_with(|options| Options { runners: Some(&WAITING), ..options }).await;
+        let ada = Payer::with(&stack, 0).await;
+        ada.give_credits(&stack, 10_000).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let account = account::load(db, ada.agent()).await.unwrap();
+        let id = RequestId::random();
+        let new = |request_id| NewJob {
+            request_id,
+            tool: &SPEC,
+            agent: ada.agent(),
+            input: Map::new(),
+            price: Usdc::from_micro(PRICE),
+            rules: account.rules,
+            card: account.card,
+            until: now.plus(LASTS),
+            look: now.plus(Duration::from_secs(60)),
+            now,
+        };
+        db.transact(&own::begin(db, &new(id)).unwrap()).await.unwrap();
+
+        let again = db.transact(&own::begin(db, &new(id)).unwrap()).await.unwrap_err();
+        assert!(again.refused(0).is_none() && again.refused(2).is_some(), "the job exists: {again:?}");
+        let too_dear = NewJob { price: Usdc::from_micro(8_000), ..new(RequestId::random()) };
+        let changed = NewJob { rules: account.rules + 1, ..new(RequestId::random()) };
+        for refused in [too_dear, changed] {
+            let refused = db.transact(&own::begin(db, &refused).unwrap()).await.unwrap_err();
+            assert!(refused.refused(0).is_some(), "the account's condition: {refused:?}");
+        }
+        assert_eq!(books::audit(db, ada.agent()).await.credits.micro(), 10_000 - PRICE, "all of it is held");
+
+        stack.worker.run(id).await.unwrap();
+        let job = store::load_latest(db, id).await.unwrap().unwrap();
+        assert!(job.outcome.is_none() && job.handed_until.is_some() && job.lease_until.is_none(), "it waits: {job:?}");
+
+        IS_OVER.store(true, Ordering::SeqCst);
+        stack.worker.run(id).await.unwrap();
+        let job = store::load_latest(db, id).await.unwrap().unwrap();
+        assert_eq!((job.outcome, job.charged), (Some(Outcome::Completed), Some(Usdc::from_micro(USED))));
+        assert_eq!(books::audit(db, ada.agent()).await.credits.micro(), 10_000 - USED, "the rest came back");
+        let receipt = receipt::load(db, ada.agent(), &job.receipt_id).await.unwrap().unwrap();
+        assert_eq!((receipt.subcategory.as_str(), receipt.amount.micro()), ("a_wait", PRICE));
+    });
+}
