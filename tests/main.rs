@@ -69,6 +69,7 @@
 //! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
 //! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
 //! | `own_jobs` | jobs that no call buys: begun once, charged by their use |
+//! | `voice` | numbers that answer: settings, calls over the exchange, charges, races, calls that agents buy, crashes |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
 
 mod abuse;
@@ -137,5 +138,6 @@ mod tokens;
 mod tools_turns;
 mod two_deployments;
 mod verify;
+mod voice;
 mod webhooks;
 mod work;

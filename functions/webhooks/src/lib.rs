@@ -130,25 +130,25 @@ async fn show(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderM
     respond(answer.await)
 }
 
-/// `PATCH /v1/webhooks/{id}`: absent members stay as they are.
+/// `PATCH /v1/webhooks/{id}`: absent members stay as they are. 409 for the endpoint of a phone number.
 async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
         let draft = Draft::read(form::CHANGE, &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let now = hooks.app.clock.now();
-        let id = named_endpoint(&id)?;
+        let id = hooks.own_endpoint(&caller, &id).await?;
         let changed = endpoint::change(&hooks.app.db, caller.agent, id, now, |before| draft.apply(before)).await?;
         data(changed.ok_or(ApiError::WebhookNotFound)?.view(None, now))
     };
     respond(answer.await)
 }
 
-/// `DELETE /v1/webhooks/{id}`: pending deliveries are cancelled.
+/// `DELETE /v1/webhooks/{id}`: pending deliveries are cancelled. 409 for the endpoint of a phone number.
 async fn remove(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
-        let id = named_endpoint(&id)?;
+        let id = hooks.own_endpoint(&caller, &id).await?;
         if !endpoint::delete(&hooks.app.db, caller.agent, id).await? {
             return Err(ApiError::WebhookNotFound);
         }
@@ -252,6 +252,22 @@ impl Hooks {
     async fn endpoint(&self, caller: &Caller, id: &str) -> Result<Endpoint, ApiError> {
         let found = endpoint::load(&self.app.db, caller.agent, named_endpoint(id)?).await?;
         found.ok_or(ApiError::WebhookNotFound)
+    }
+
+    /// The id of an endpoint that the agent made here. That of a phone number changes with the number's settings only.
+    async fn own_endpoint(&self, caller: &Caller, id: &str) -> Result<EndpointId, ApiError> {
+        let endpoint = self.endpoint(caller, id).await?;
+        match endpoint.number {
+            None => Ok(endpoint.id),
+            Some(number) => Err(ApiError::Tool {
+                status: StatusCode::CONFLICT,
+                code: "webhook_of_number",
+                message: format!(
+                    "this endpoint belongs to a phone number: change webhook_url with \
+                     PUT /v1/tools/voice/numbers/{number}/inbound"
+                ),
+            }),
+        }
     }
 
     fn with_secret(&self, endpoint: &Endpoint) -> Result<Value, ApiError> {

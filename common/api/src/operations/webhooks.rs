@@ -3,7 +3,7 @@
 use base::input::{Field, Kind};
 use ledger::webhooks::form;
 
-use super::shape::{Member, Named, Shape, has};
+use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, schemas};
 
@@ -12,6 +12,8 @@ static ENDPOINT: &[Member] = &[
     has("url", Shape::Uri),
     has("events", Shape::List(&Shape::Text)).about("Names of events, or `*` alone"),
     has("description", Shape::OrNull(&Shape::Text)),
+    may("phone_number_id", Shape::Uuid)
+        .about("The endpoint of this number's calls: it is changed with the number's settings, and not here"),
     has("enabled", Shape::Bool),
     has("disabled_reason", Shape::OrNull(&Shape::Choice(&["by_owner", "gone"])))
         .about("`gone`: the receiver answered 410"),
@@ -89,11 +91,12 @@ const ADDRESS: &str = "the URL has to be https, with a public host, on port 80 o
 const TAKEN: (u16, &str) = (409, "request_in_progress");
 const REUSED: (u16, &str) = (422, "idempotency_key_reused");
 const MISSING: (u16, &str) = (404, "webhook_not_found");
+const OF_NUMBER: (u16, &str) = (409, "webhook_of_number");
 
 pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/webhooks", "listWebhooks", "Your endpoints, oldest first")
         .auth(Auth::Agent)
-        .answers(&[Answer::ok("All of them, ten at most", Shape::Object(&[OK, has("data", Shape::Object(LISTED))]))]),
+        .answers(&[Answer::ok("All of them: ten at most, and those of phone numbers", Shape::Object(&[OK, has("data", Shape::Object(LISTED))]))]),
     Operation::post("/v1/webhooks", "createWebhook", "Adds an endpoint that your events are posted to")
         .about(
             "Every post is signed according to Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A repeated \
@@ -115,13 +118,13 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .body(Body::Json { schema: schemas::webhook, required: false })
         .answers(&[Answer::ok("The endpoint as it is now", ONE)])
-        .refuses(&[MISSING])
+        .refuses(&[MISSING, OF_NUMBER])
         .beyond_schema(ADDRESS),
     Operation::delete("/v1/webhooks/{id}", "deleteWebhook", "Deletes an endpoint")
         .about("Deliveries that are still pending are cancelled.")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The endpoint is deleted", Shape::Object(&[OK, has("data", Shape::Object(DELETED))]))])
-        .refuses(&[MISSING]),
+        .refuses(&[MISSING, OF_NUMBER]),
     Operation::post("/v1/webhooks/{id}/rotate-secret", "rotateWebhookSecret", "Gives an endpoint a new secret")
         .about("For a while, posts are signed with both secrets.")
         .auth(Auth::Agent)

@@ -4,6 +4,7 @@ use base::clock::Timestamp;
 use base::ids::{EndpointId, EventId};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::EventKind;
 use super::delivery::{Attempt, Delivery, DeliveryState, Failure};
@@ -18,6 +19,9 @@ pub struct EndpointView<'a> {
     /// Names of events, or `*` alone.
     pub events: Vec<&'static str>,
     pub description: Option<&'a str>,
+    /// The phone number whose calls it is told about. It is changed with the number's settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone_number_id: Option<Uuid>,
     pub enabled: bool,
     /// Why it is disabled.
     pub disabled_reason: Option<Disabled>,
@@ -69,6 +73,7 @@ impl Endpoint {
             url: &self.url,
             events: if events.is_empty() { vec![ALL] } else { events },
             description: self.description.as_deref(),
+            phone_number_id: self.number,
             enabled: self.disabled.is_none(),
             disabled_reason: self.disabled,
             resting_until: self.resting.filter(|until| now < *until).map(text),
