@@ -1,0 +1,144 @@
+//! The calls that an agent's numbers answered or declined.
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use base::clock::Timestamp;
+use base::ids::RequestId;
+use futures_util::future::try_join_all;
+use gate::app::App;
+use gate::limits::{self, Class, Subject};
+use gate::respond;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Params, Segment, private_text};
+use platform::store::{Db, StoreError};
+use serde_json::{Value, json};
+use tools_voice::call::Event;
+use tools_voice::calls::{self, Call, Direction, MAX_PAGE, RECORDING_VALID};
+use tools_voice::{dialogue, ending};
+use uuid::Uuid;
+
+use crate::{Voice, call_not_found, queue_job};
+
+const DEFAULT_LIMIT: usize = 20;
+/// Most bytes of transcripts in a list. With JSON's escapes, the answer stays below Lambda's limit of 6 MB.
+const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
+/// Transcripts that are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// `GET /v1/tools/voice/inbound`: newest first. What does not fit of the transcripts is marked `transcript_omitted`.
+pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let mut params = Params::of(query.as_deref());
+        let limit = params.integer("limit", 1, MAX_PAGE).unwrap_or(DEFAULT_LIMIT);
+        let before = params.time("before");
+        let phone_id: Option<Uuid> = params.parsed("phone_number_id");
+        let with_transcripts = params.flag("include_transcript").unwrap_or(false);
+        params.check()?;
+        let app = state.app();
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let (db, now) = (&app.db, app.clock.now());
+        let mut found = calls::list(db, caller.agent, phone_id, before, limit).await?;
+        // They count as gone. DynamoDB deletes them later.
+        found.retain(|call| !call.is_expired(now));
+        let mut views = Vec::new();
+        let mut left = MAX_TRANSCRIPT_BYTES;
+        for some in found.chunks(AT_ONCE) {
+            let texts: Vec<Option<String>> = match with_transcripts && left > 0 {
+                true => try_join_all(some.iter().map(|call| transcript(db, call.id))).await?,
+                false => vec![None; some.len()],
+            };
+            for (call, text) in some.iter().zip(texts) {
+                let text = text.filter(|text| text.len() <= left);
+                left -= text.as_ref().map_or(0, String::len);
+                let mut view = shown(&state, &headers, &call.now(now), text.as_deref(), with_transcripts);
+                if with_transcripts && text.is_none() {
+                    view["transcript"] = Value::Null;
+                    view["transcript_omitted"] = json!(true);
+                }
+                views.push(view);
+            }
+        }
+        counted(app, &caller, &json!({"success": true, "data": {"calls": views}})).await
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/tools/voice/inbound/{id}`: with its transcript. A call that had to end meanwhile has ended from then on.
+pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let app = state.app();
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let id: RequestId = id.parse().map_err(|_| call_not_found())?;
+        let (db, now) = (&app.db, app.clock.now());
+        let is_own =
+            |call: &Call| call.agent == caller.agent && call.direction == Direction::Inbound && !call.is_expired(now);
+        let call = calls::load(db, id).await?.filter(is_own).ok_or_else(call_not_found)?;
+        let call = if call.is_open() { looked_at(&state, call, now).await? } else { call };
+        let text = transcript(db, id).await?;
+        let data = shown(&state, &headers, &call, text.as_deref(), true);
+        counted(app, &caller, &json!({"success": true, "data": data})).await
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/tools/voice/recordings/{token}`: to the provider's recording, by a link from a call. Requests are not counted: a
+/// token cannot be guessed, and each one costs a read.
+pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> Response {
+    let answer = async {
+        let (toolbox, now) = (state.toolbox(), state.app().clock.now());
+        let id = calls::read_recording_token(&toolbox.mail_secret, &token, now).ok_or_else(no_such_recording)?;
+        let call = calls::load(&toolbox.db, id).await?.filter(|call| !call.is_expired(now));
+        let url = call.and_then(|call| call.recording).ok_or_else(no_such_recording)?;
+        let to = HeaderValue::from_str(&url).map_err(|_| no_such_recording())?;
+        let answer = Response::builder()
+            .status(StatusCode::FOUND)
+            .header(header::LOCATION, to)
+            .header(header::CACHE_CONTROL, "no-store")
+            .header(header::REFERRER_POLICY, "no-referrer");
+        Ok(answer.body(Body::empty()).map_err(StoreError::new)?)
+    };
+    respond(answer.await)
+}
+
+/// An open call, after the time was applied to it. If it has ended, its job is queued.
+async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Result<Call, StoreError> {
+    if call.now(now).is_open() {
+        return Ok(call);
+    }
+    let id = call.id;
+    let looked = ending::apply(&state.app().db, id, now, Event::Looked).await?;
+    queue_job(state, id).await;
+    Ok(looked.map_or(call, |(call, _)| call))
+}
+
+async fn transcript(db: &Db, id: RequestId) -> Result<Option<String>, StoreError> {
+    Ok(Some(dialogue::transcript(&calls::turns(db, id).await?)))
+}
+
+/// A call, with a link to its recording if it has one and is asked for.
+fn shown(state: &Voice, headers: &HeaderMap, call: &Call, transcript: Option<&str>, with_recording: bool) -> Value {
+    let has_recording = with_recording && call.recording.is_some();
+    let url = has_recording.then(|| {
+        let until = state.app().clock.now().plus(RECORDING_VALID);
+        let token = calls::recording_token(&state.toolbox().mail_secret, call.id, until);
+        format!("{}/v1/tools/voice/recordings/{token}", state.app().origin(headers))
+    });
+    calls::view(call, transcript, url.as_deref())
+}
+
+/// An answer whose bytes are counted like those of other long lists.
+async fn counted(app: &App, caller: &Caller, body: &Value) -> Result<Response, ApiError> {
+    let text = body.to_string();
+    limits::take_list(app, Subject::Agent(caller.agent), Class::Export, text.len()).await?;
+    Ok(private_text(StatusCode::OK, text))
+}
+
+fn no_such_recording() -> ApiError {
+    ApiError::Tool {
+        status: StatusCode::NOT_FOUND,
+        code: "recording_not_found",
+        message: "this link has expired, or the call has no recording: read the call again for a new link".to_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+//! Money of inbound calls: calls at once, the same ring many times, and calls that end by their time.
+
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::ids::RequestId;
+use base::money::Usdc;
+use futures_util::future::join_all;
+use gate::jobs::job::Lane;
+use gate::jobs::sweep;
+use ledger::{account, hold};
+use local::stack::Background;
+use local::{Options, Stack};
+use serde_json::{Map, Value, json};
+use tools::{Reporter, Task};
+use tools_sms::phone::Phone;
+use tools_voice::ringing::{self, Rang, Ring};
+use tools_voice::{inbound, plan};
+
+use super::{Agent, MINUTE, call_id, data, phone_for};
+use crate::support::{Payer, books, run, stack, stack_with};
+
+/// Callers at once.
+const CALLERS: usize = 100;
+/// Rings of one call at once.
+const RINGS: usize = 10;
+
+/// An agent that can call, without money.
+async fn caller(stack: &Stack) -> (Agent, Phone) {
+    let agent = Agent { payer: Payer::with(stack, 0).await };
+    let phone = phone_for(&stack.worker.toolbox, agent.payer.agent()).await;
+    (agent, phone)
+}
+
+#[test]
+fn a_hundred_calls_at_once_charge_at_most_the_credit() {
+    run(async {
+        let stack = stack().await;
+        // Credits for ten minutes: ten calls of one, or three of three and one of one.
+        for (minutes, most) in [(1, 10), (3, 4)] {
+            let callers = join_all((0..CALLERS).map(|_| caller(&stack))).await;
+            let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": minutes})).await;
+            let dialled = join_all(callers.iter().map(|(ada, _)| ada.dial(&of_bob.number))).await;
+            let mut answered = Vec::new();
+            for (answer, (ada, _)) in dialled.iter().zip(&callers) {
+                match answer.status {
+                    201 => answered.push((ada, call_id(&data(answer)))),
+                    200 => assert_eq!(data(answer)["call"]["ended_reason"], "no_credit", "{}", answer.text),
+                    // The account is too busy; nothing was taken.
+                    503 => {}
+                    _ => panic!("{} {}", answer.status, answer.text),
+                }
+            }
+            assert!((1..=most).contains(&answered.len()), "{} of {most} calls were answered", answered.len());
+            // Not below zero, and every entry agrees with a job and a receipt.
+            let held = 10 * MINUTE - bob.credits(&stack).await;
+            let receipts = books::receipts(&stack.app.db, bob.payer.agent()).await;
+            assert_eq!(receipts.iter().map(|receipt| receipt.amount.micro()).sum::<u64>(), held);
+            assert_eq!(receipts.len(), answered.len());
+            join_all(answered.iter().map(|(ada, call)| ada.hang_up(*call))).await;
+            let charged = join_all(answered.iter().map(|(_, call)| bob.charged(*call))).await;
+            assert!(charged.iter().all(|call| call["charge_usdc"] == "0.350000"), "{charged:?}");
+            let count = u64::try_from(answered.len()).expect("a count");
+            assert_eq!(bob.credits(&stack).await, (10 - count) * MINUTE);
+        }
+    });
+}
+
+/// Rings again, at once and later, also when the credits are gone and when the number is switched off.
+#[test]
+fn a_repeated_ring_is_one_call() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 20 * MINUTE, json!({"max_minutes": 2})).await;
+        let toolbox = &stack.toolboxes["voice"];
+        let id = RequestId::random();
+        let ring = Ring {
+            id,
+            to: &of_bob.number,
+            from: "+12025550199\u{202e}\n",
+            caller: None,
+            provider: None,
+            price: plan::EACH,
+            hops: 0,
+        };
+        let rang = join_all((0..RINGS).map(|_| ringing::ring(toolbox, &ring))).await;
+        let mut answered = 0;
+        for rang in rang {
+            match rang.expect("a database") {
+                Rang::Answered { call, .. } => {
+                    answered += 1;
+                    assert_eq!(call.from, "+12025550199", "cleaned");
+                }
+                Rang::Known(call) => assert_eq!(call.id, id),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!((answered, bob.credits(&stack).await), (1, 18 * MINUTE));
+        let db = &stack.app.db;
+        let frozen = account::change_rules(db, bob.payer.agent(), |account| account.frozen.agent = true);
+        frozen.await.expect("a freeze");
+        assert!(matches!(ringing::ring(toolbox, &ring).await, Ok(Rang::Known(_))), "nothing is left for another call");
+        bob.configure(&of_bob, &super::settings(json!({"enabled": false}))).await;
+        assert!(matches!(ringing::ring(toolbox, &ring).await, Ok(Rang::Known(_))), "it was in service");
+        assert_eq!((bob.calls("").await.len(), bob.credits(&stack).await), (1, 18 * MINUTE));
+
+        // Its job is given up before the call has an end: the first minute is charged, and later runs say the same.
+        let task = Task {
+            tool: &inbound::SPEC,
+            input: Map::new(),
+            locked: Map::new(),
+            price: Usdc::from_micro(2 * MINUTE),
+            request_id: id,
+            agent: bob.payer.agent(),
+            wallet_signed: true,
+            token: None,
+            is_over: true,
+            deadline: stack.app.clock.now().plus(Duration::from_secs(60)),
+            reporter: Reporter::default(),
+        };
+        for _ in 0..2 {
+            let output = (inbound::RUNNER.run)(stack.worker.toolbox.clone(), task.clone()).await.expect("a result");
+            assert_eq!((output.waits, output.used.map(|used| used.micro())), (None, Some(MINUTE)), "{output:?}");
+            assert_eq!(output.result["ended_reason"], "failed", "{output:?}");
+        }
+    });
+}
+
+/// A stack whose time stands still, and that looks after nothing by itself.
+async fn clocked() -> (Stack, Clock) {
+    let clock = Clock::pinned(Clock::system().now());
+    let stack = stack_with(|options| Options { clock: clock.clone(), background: Background::Worker, ..options }).await;
+    (stack, clock)
+}
+
+/// What a call that has ended shows: why, how long it was, and its charge.
+fn end(call: &Value) -> (&str, u64, &str) {
+    let text = |name: &str| call[name].as_str().unwrap_or_else(|| panic!("{name}: {call}"));
+    (text("ended_reason"), call["duration_seconds"].as_u64().expect("seconds"), text("charge_usdc"))
+}
+
+#[test]
+fn a_call_is_cut_to_what_credits_cover() {
+    run(async {
+        let (stack, clock) = clocked().await;
+        let ((ada, _), (eve, _)) = (caller(&stack).await, caller(&stack).await);
+        let (bob, of_bob) = Agent::answering(&stack, 3 * MINUTE + 1_000, json!({})).await;
+        let call = call_id(&ada.ring(&of_bob.number).await);
+        assert_eq!(bob.credits(&stack).await, 1_000);
+        let declined = data(&eve.dial(&of_bob.number).await);
+        assert_eq!(declined["call"]["ended_reason"], "no_credit", "{declined}");
+        for _ in 0..3 {
+            clock.advance(Duration::from_secs(50));
+            ada.hears(call, "How much does bread cost?").await;
+        }
+        clock.advance(Duration::from_secs(50));
+        assert_eq!(ada.say(call, "Are you there?").await.error(), (409, "call_ended".to_owned()));
+        let ended = bob.charged(call).await;
+        assert_eq!(end(&ended), ("credit_limit", 180, "1.050000"), "{ended}");
+        assert_eq!(bob.credits(&stack).await, 1_000);
+    });
+}
+
+/// Nobody hangs up: whoever looks finds the call ended, and its job ends it on record.
+#[test]
+fn a_call_ends_by_its_length_and_by_silence() {
+    run(async {
+        let (stack, clock) = clocked().await;
+        let (ada, _) = caller(&stack).await;
+        let (bob, of_bob) = Agent::answering(&stack, 20 * MINUTE, json!({"max_minutes": 1})).await;
+        let sweep = async || {
+            let now = clock.now();
+            sweep::sweep(&stack.app.db, Lane::Tools, &*stack.queue, now).await.expect("a sweep");
+        };
+
+        let long = call_id(&ada.ring(&of_bob.number).await);
+        clock.advance(Duration::from_secs(50));
+        ada.hears(long, "How much does bread cost?").await;
+        clock.advance(Duration::from_secs(11));
+        assert_eq!(end(&bob.calls("").await[0]), ("time_limit", 60, "0.350000"), "before anything is written");
+        sweep().await;
+        assert_eq!(end(&bob.charged(long).await), ("time_limit", 60, "0.350000"));
+        assert_eq!(bob.credits(&stack).await, 19 * MINUTE);
+
+        bob.configure(&of_bob, &super::settings(json!({"max_minutes": 10}))).await;
+        let silent = call_id(&ada.ring(&of_bob.number).await);
+        assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
+        clock.advance(Duration::from_secs(61));
+        sweep().await;
+        assert_eq!(end(&bob.charged(silent).await), ("silence", 60, "0.350000"));
+        assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
+        // The line is free for the next call.
+        ada.ring(&of_bob.number).await;
+    });
+}
+
+/// What quotes hold beyond their time does not silence a number.
+#[test]
+fn credits_of_expired_quotes_pay_for_a_call() {
+    run(async {
+        let stack = stack().await;
+        let (ada, _) = caller(&stack).await;
+        let (bob, of_bob) = Agent::answering(&stack, 2 * MINUTE, json!({})).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let all = Usdc::from_micro(2 * MINUTE);
+        let held = hold::place(db, bob.payer.agent(), &[7; 12], all, now, now).await;
+        assert!(held.expect("a database"));
+        let call = call_id(&ada.ring(&of_bob.number).await);
+        ada.hang_up(call).await;
+        assert_eq!(bob.charged(call).await["charge_usdc"], "0.350000");
+        assert_eq!(bob.credits(&stack).await, MINUTE);
+    });
+}
