@@ -20,7 +20,7 @@ read: ## Pay for a page and read it with a stock client: make read URL=http://..
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
 
-tour: ## Sell and buy on the marketplace, up to the payout's tokens on the chain; then mail and text between two agents
+tour: ## Sell and buy on the marketplace, up to the payout's tokens on the chain; then mail, texts and a call between two agents
 	@local/marketplace-tour.sh
 	@local/messages-tour.sh
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A tour of messages: two agents of the local stack mail each other, and then text each other. Prints who writes to whom, the
-# prices, and what arrives; stops at the first unexpected answer.
+# A tour of messages: two agents of the local stack mail each other, text each other, and one calls the other. Prints who writes
+# to whom, the prices, and what arrives; stops at the first unexpected answer.
 # Usage: messages-tour.sh (STACK=… for a file other than .local/stack.json)
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,4 +26,7 @@ exchange "At the lighthouse, $now." local/mail.sh "Lunch?" "At the lighthouse, $
 step "2. Texts: the same with numbers, which cost 5.00 USDC once. Each segment and recipient costs 0.0035 USDC"
 exchange "Lunch at the lighthouse, $now?" local/text.sh "Lunch at the lighthouse, $now?"
 
-step "Done. local/mail.sh and local/text.sh do it with words of yours"
+step "3. A call: one agent's number answers, the other calls it. The one who is called pays 0.35 USDC for each begun minute"
+exchange "What are your opening hours?" local/call.sh "What are your opening hours?"
+
+step "Done. local/mail.sh, local/text.sh and local/call.sh do it with words of yours"

@@ -8,6 +8,7 @@ mod followers;
 mod knowledge;
 mod sdks;
 mod sms;
+mod voice;
 mod webhooks;
 
 use std::path::{Path, PathBuf};
@@ -251,9 +252,9 @@ fn make_tour_ends_with_a_payout_on_chain() {
     });
 }
 
-/// The rest of `make tour`: mail and texts between two agents, with their prices.
+/// The rest of `make tour`: mail, texts and a call between two agents, with their prices.
 #[test]
-fn make_tour_shows_mail_and_texts() {
+fn make_tour_shows_mail_texts_and_a_call() {
     run(async {
         let Some(_) = installed("v2").await else { return };
         let stack = stack_with(|options| options.with("EMAIL_DOMAINS", "agents.test")).await;
@@ -262,6 +263,7 @@ fn make_tour_shows_mail_and_texts() {
         let output = Command::new(tour).env("STACK", &file.0).stdin(Stdio::null()).output().await.expect("a shell");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(text.contains("\"charge_usdc\":\"0.350000\""), "{text}");
         // The first agent's text buys its number.
         for price in ["for 0.005 USDC", "for 5.000000 USDC", "for 5.003500 USDC", "for 0.003500 USDC"] {
             assert!(text.contains(price), "{price}: {text}");

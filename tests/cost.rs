@@ -15,6 +15,7 @@ use tools_email::{domain, send};
 use tools_sms::number::Number;
 use tools_sms::receive::{self as incoming_text, Incoming, Taken};
 use tools_sms::{phone, send as sms};
+use tools_voice::outbound;
 
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
@@ -28,6 +29,10 @@ const MOST_FOR_MAIL: Units = Units { requests: 38.0, reads: 21.0, writes: 42.0, 
 const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.4, messages: 0.05 };
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
+/// To be set from what is counted.
+const MOST_FOR_INBOUND_CALL: Units = Units { requests: 70.0, reads: 40.0, writes: 85.0, messages: 2.0 };
+const MOST_FOR_TURN: Units = Units { requests: 12.0, reads: 7.0, writes: 9.0, messages: 0.0 };
+const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 160.0, reads: 90.0, writes: 170.0, messages: 3.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
 
@@ -211,6 +216,56 @@ impl Counted {
         let cost = self.until_quiet().await;
         let job = sender.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
         assert_eq!(job["result"]["sent"], recipients, "{job}");
+        cost
+    }
+
+    /// A number that answers, of an agent with credits for calls.
+    async fn answering(&self) -> String {
+        let callee = Payer::new(&self.stack).await;
+        callee.give_credits(&self.stack, 10_000_000).await;
+        let number = self.number_of(callee.agent()).await;
+        let numbers = callee.get("/v1/tools/voice/numbers").await.json();
+        let id = numbers["data"]["numbers"][0]["id"].as_str().unwrap_or_else(|| panic!("{numbers}"));
+        let settings =
+            json!({"prompt": "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.", "max_minutes": 2});
+        let put = callee.change("PUT", &format!("/v1/tools/voice/numbers/{id}/inbound"), &settings).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        number
+    }
+
+    /// The cost of a call of the exchange with so many turns, from the dial to the end of its job.
+    async fn inbound_call(&self, caller: &Mailer, to: &str, turns: usize) -> Cost {
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let (client, token) = (&caller.payer.client, [("authorization", caller.token.as_str())]);
+        let call = client.post("/v1/tools/voice/exchange", &token, &json!({"to": to})).await;
+        assert_eq!(call.status, 201, "{}", call.text);
+        let id = call.json()["data"]["call"]["id"].as_str().expect("an id").to_owned();
+        let path = format!("/v1/tools/voice/exchange/{id}");
+        for _ in 0..turns {
+            let text = json!({"text": "How much does rye cost?"});
+            let said = client.post(&format!("{path}/turns"), &token, &text).await;
+            assert_eq!(said.status, 200, "{}", said.text);
+        }
+        let ended = client.post(&format!("{path}/hang-up"), &token, &json!({})).await;
+        assert_eq!(ended.status, 200, "{}", ended.text);
+        self.until_quiet().await
+    }
+
+    /// The cost of a call that an agent buys to a number here, from the call that is quoted to the end of both jobs.
+    async fn outbound_call(&self, caller: &Mailer, to: &str) -> Cost {
+        let body = json!({"target_number": to, "objective": "Ask how much rye costs.", "max_duration_minutes": 1});
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let (client, path) = (&caller.payer.client, outbound::SPEC.path());
+        let quoted = client.post(path, &[("authorization", &caller.token)], &body).await.json();
+        let quote = quoted["context"]["quote_id"].as_str().unwrap_or_else(|| panic!("{quoted}"));
+        let headers = [("authorization", caller.token.as_str()), ("x-quote-id", quote)];
+        let accepted = client.post(path, &headers, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let cost = self.until_quiet().await;
+        let job = caller.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["result"]["outcome"], "reached_person", "{job}");
         cost
     }
 
@@ -525,6 +580,26 @@ fn a_received_text_makes_four_reads_and_three_writes() {
     });
 }
 
+/// The callee pays for these. A turn: the caller's token and rate limit, the call, its turn taken and answered, both turns.
+#[test]
+fn a_turn_of_a_call_costs_the_same() {
+    run(async {
+        let counted = counted().await;
+        let caller = counted.mailer().await;
+        counted.number_of(caller.payer.agent()).await;
+        let to = counted.answering().await;
+        counted.inbound_call(&caller, &to, 1).await;
+        let one = counted.inbound_call(&caller, &to, 1).await;
+        let six = counted.inbound_call(&caller, &to, 6).await;
+        let outbound = counted.outbound_call(&caller, &to).await;
+        assert_within(&[
+            ("an inbound call with one turn", one.units(), MOST_FOR_INBOUND_CALL),
+            ("each further turn", six.of_each(6, &one), MOST_FOR_TURN),
+            ("an outbound call, both sides", outbound.units(), MOST_FOR_OUTBOUND_CALL),
+        ]);
+    });
+}
+
 /// The cost of a call does not grow with the content of the tables.
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_history() {
@@ -607,6 +682,12 @@ fn print_what_calls_cost() {
         print_row("text to one agent, from credits", &one, Some(MOST_FOR_TEXT));
         print_row("text to 100 agents, from credits", &hundred, Some(MOST_FOR_TEXT.and_further(100, &MOST_FOR_TEXTED)));
         print_row("text from outside, received", &received, Some(MOST_FOR_RECEIVED_TEXT));
+        let to = counted.answering().await;
+        counted.inbound_call(&mailer, &to, 1).await;
+        let inbound = counted.inbound_call(&mailer, &to, 1).await;
+        let outbound = counted.outbound_call(&mailer, &to).await;
+        print_row("call to an agent, one turn", &inbound, Some(MOST_FOR_INBOUND_CALL));
+        print_row("call bought, both sides", &outbound, Some(MOST_FOR_OUTBOUND_CALL));
     });
 }
 

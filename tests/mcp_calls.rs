@@ -333,6 +333,56 @@ fn errors_say_what_to_do() {
     });
 }
 
+/// A wallet with a number, and its access token.
+async fn with_number(stack: &Stack) -> (Payer, String, Value) {
+    let payer = Payer::new(stack).await;
+    payer.give_credits(stack, 10_000_000).await;
+    let bought = payer.change("POST", "/v1/tools/voice/numbers", &json!({})).await;
+    assert_eq!(bought.status, 201, "{}", bought.text);
+    let token = payer.token(stack).await;
+    (payer, token, bought.json()["data"].clone())
+}
+
+/// Free tools that change something: a model calls another agent, and the other reads what was said.
+#[test]
+fn a_model_dials_talks_and_hangs_up() {
+    run(async {
+        let stack = stack().await;
+        let ((caller, token, _), (callee, callees, number)) = (with_number(&stack).await, with_number(&stack).await);
+        let path = format!("/v1/tools/voice/numbers/{}/inbound", number["id"].as_str().unwrap());
+        let put = callee.change("PUT", &path, &json!({"prompt": "A loaf of rye costs 4.50 euros."})).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let does = async |token: &str, tool: &str, arguments: Value| {
+            let result = call(&caller.client, &[("authorization", token)], tool, arguments, json!({})).await;
+            assert_ne!(result["isError"], true, "{tool}: {result}");
+            result["structuredContent"].clone()
+        };
+        let rang = does(&token, "agora_voice_dial", json!({"to": number["phone_number"]})).await;
+        let id = rang["call"]["id"].clone();
+        let said = does(&token, "agora_voice_say", json!({"call_id": id, "text": "How much does rye cost?"})).await;
+        assert_eq!(
+            (&said["said"], &said["status"]),
+            (&json!("A loaf of rye costs 4.50 euros."), &json!("in-progress"))
+        );
+        assert_eq!(does(&token, "agora_voice_hang_up", json!({"call_id": id})).await["status"], "ended");
+        let listed = does(&callees, "agora_voice_calls", json!({"limit": 1})).await;
+        assert_eq!(listed["calls"][0]["id"], id, "{listed}");
+        let read = does(&callees, "agora_voice_call_detail", json!({"call_id": id})).await;
+        let heard = "Caller: How much does rye cost?\nAssistant: A loaf of rye costs 4.50 euros.";
+        assert!(read["transcript"].as_str().is_some_and(|text| text.ends_with(heard)), "{read}");
+        let answering = does(&callees, "agora_voice_answering", json!({"number_id": number["id"]})).await;
+        assert_eq!(answering["enabled"], true, "{answering}");
+        // What was said and cannot be said again is an error with advice.
+        let arguments = json!({"call_id": id, "text": "Hello?"});
+        let late = call(&caller.client, &[("authorization", &token)], "agora_voice_say", arguments, json!({})).await;
+        assert_eq!((&late["isError"], &late["structuredContent"]["error"]), (&json!(true), &json!("call_ended")));
+        // Arguments that are none of the tool's are refused, in a body too.
+        let strange = json!({"to": number["phone_number"], "number": "+12025550123"});
+        let refused = call(&caller.client, &[("authorization", &token)], "agora_voice_dial", strange, json!({})).await;
+        assert_eq!(refused["structuredContent"]["error"], "invalid_request", "{refused}");
+    });
+}
+
 #[test]
 fn long_work_is_a_task_that_only_its_owner_can_read() {
     run(async {

@@ -156,6 +156,7 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
         }
         "payment_already_used" => "This payment bought something else: repeat that same call, or sign a new payment.",
         "idempotency_key_reused" => "Key of another purchase: repeat that same call, or choose a new key.",
+        "call_ended" => "The call is over: dial again for another one.",
         "rate_limit_exceeded" | "rate_limited" => "Wait for retry_after seconds, then call again with the same key.",
         _ if status == StatusCode::NOT_FOUND => "It does not exist, or it is not yours: look it up first.",
         _ if status.is_server_error() || status == StatusCode::CONFLICT => {

@@ -164,7 +164,7 @@ impl Shop {
         }
     }
 
-    /// Calls a free read.
+    /// Calls a free route.
     pub async fn read(
         &self,
         read: &Read,
@@ -172,12 +172,18 @@ impl Shop {
         meta: &JsonObject,
         arguments: &JsonObject,
     ) -> Result<Answered, ApiError> {
-        let headers = headers(parts, meta)?;
-        let arguments = known(read.fields, arguments)?;
+        let mut headers = headers(parts, meta)?;
+        let mut arguments = known(read.fields, arguments)?;
         let path = filled(read.path, &arguments)?;
-        let of_query = arguments.iter().filter(|(name, _)| !read.path.contains(&format!("{{{name}}}")));
-        let of_query =
-            of_query.map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+        arguments.retain(|name, _| !read.path.contains(&format!("{{{name}}}")));
+        if read.method != Method::GET {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let body = Bytes::from(Value::Object(arguments).to_string());
+            return Ok(self.ask(read.group, read.method.clone(), &path, parts, headers, body).await);
+        }
+        let of_query = arguments
+            .iter()
+            .map(|(name, value)| (name, value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
         let query = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(of_query).finish();
         let path = format!("{path}?{query}");
         Ok(self.ask(read.group, Method::GET, &path, parts, headers, Bytes::new()).await)

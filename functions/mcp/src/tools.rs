@@ -1,10 +1,11 @@
-//! The tools as agents see them: made from the catalog and the table of free reads.
+//! The tools as agents see them: made from the catalog and the table of free calls.
 
 use std::sync::OnceLock;
 
 use base::input::{self, Field, Kind};
 use base::money::Usdc;
 use gate::limits::Class;
+use http::Method;
 use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ impl Entry {
 pub enum Call {
     /// Buys at the gate, by the first of the tool's paths.
     Paid(&'static ToolSpec),
-    /// A `GET` of this service.
+    /// A free route of this service.
     Read(&'static Read),
     /// Polls a job, for its owner.
     Request,
@@ -144,6 +145,8 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     let (reads, open) = match kind {
         Call::Paid(spec) => (false, spec.answer == Answer::Queued),
         Call::Lookup => (false, true),
+        // What it does reaches another agent.
+        Call::Read(read) if read.method != Method::GET => (false, true),
         _ => (true, false),
     };
     let mut tool = Tool::new(name.to_owned(), about, input);

@@ -32,9 +32,10 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
-const TAGS: [(&str, &str, &str); 13] = [
+const TAGS: [(&str, &str, &str); 14] = [
     ("knowledge", "Tools", "The tools for sale. Every call is paid"),
     ("messaging", "Messages", "E-mail and texts: sending, your domains, your numbers, your inboxes"),
+    ("voice", "Calls", "Voice: placing calls, how your numbers answer, the calls that they took"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),
     ("requests", "Requests", "The state of calls and payments"),
@@ -295,6 +296,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ),
         ("slug", _) => (example("counter"), "The soul's slug"),
         ("service", _) => (example("statistics"), "The service's slug"),
+        ("token", path) if path.contains("/voice/") => (text(), "From the call's `recording_url`"),
         ("token", _) => (text(), "From the link in the mail"),
         ("domain", _) => (example("mail.example.com"), "One of your sending domains"),
         ("emailId" | "messageId", _) => (json!({"type": "string", "format": "uuid"}), "The `id` from the inbox"),
@@ -322,6 +324,10 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         }
         (_, path) if path.contains("webhooks") => (example("wh_01ARZ3NDEKTSV4RRFFQ69G5FAV"), "The endpoint's id"),
         (_, path) if path.contains("access-tokens") => (json!({"type": "string", "format": "uuid"}), "The token's id"),
+        (_, path) if path.contains("/voice/numbers/") => {
+            (json!({"type": "string", "format": "uuid"}), "The `id` from the list of your numbers")
+        }
+        (_, path) if path.contains("/voice/") => (json!({"type": "string", "format": "uuid"}), "The call's id"),
         _ => (text(), "Its id"),
     }
 }

@@ -25,6 +25,7 @@ pub mod shared;
 pub mod sms;
 pub mod souls;
 pub mod tools;
+pub mod voice;
 pub mod webhooks;
 
 use ::tools::spec::ToolSpec;
@@ -259,6 +260,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         webhooks::OPERATIONS,
         messaging::OPERATIONS,
         sms::OPERATIONS,
+        voice::OPERATIONS,
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];

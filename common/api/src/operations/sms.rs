@@ -113,7 +113,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The text", Shape::Ref(&TEXT))])
         .refuses(&[(404, "message_not_found")]),
     Operation::get("/v1/tools/voice/numbers", "listNumbers", "Your phone numbers, oldest first")
-        .about("They send and receive texts. `POST` to the same path buys the first.")
+        .about("They send and receive texts, and take and make calls. `POST` to the same path buys the first.")
         .auth(Auth::Agent)
         .answers(&[Answer::ok(
             "All of them",

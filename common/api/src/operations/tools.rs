@@ -115,11 +115,15 @@ pub static ACCEPTED: Named = Named {
         may("verification_url", Shape::Text).about("For an identity check: the page for the person to be checked"),
         may("expires_at", Shape::Time).about("For an identity check: when the page expires"),
         may("sms", Shape::Object(TEXTS)).about("For texts"),
+        may("call", Shape::Object(CALL)).about("For calls"),
     ]),
 };
 
 static TEXTS: &[Member] =
     &[has("to_numbers", Shape::List(&Shape::Text)), has("segment_count", Shape::Integer).about("Parts of each text")];
+
+static CALL: &[Member] =
+    &[has("target_numbers", Shape::List(&Shape::Text)), has("conference_mode", Shape::Bool).about("Several numbers")];
 
 static STORED: &[Member] = &[
     has("request_id", Shape::Uuid),

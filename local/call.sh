@@ -1,0 +1,11 @@
+#!/bin/sh
+# Lets one agent of the local stack call the number of another: the second buys a number and says how it answers, the first calls
+# it and talks to it, the second reads what was said. Prints the conversation, and the call as the second gets it.
+# Usage: call.sh [SENTENCE …]: what the caller says
+set -eu
+cd "$(dirname "$0")/.."
+stack=${STACK:-.local/stack.json}
+[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
+local/client.sh
+[ $# -gt 0 ] || set -- "What are your opening hours?" "How much does rye cost?" "No, thank you. Bye!"
+exec node tests/clients/v2/call.mjs "$stack" "$@"
