@@ -1,5 +1,5 @@
-//! A process dies while a paid call hands something over to many, and another process goes on. A tool's journey says what is
-//! paid for, and checks what has become of it.
+//! A process dies while a paid call hands something over to many, or while something else goes on, and another process goes on.
+//! A tool's journey says what is paid for, and checks what has become of it.
 
 use std::time::Duration;
 
@@ -97,15 +97,12 @@ impl Dying {
         }
     }
 
-    /// Pays the 402 of an asked price, during which the process dies. A second process ends the job; the same payment gets the
-    /// same answer there.
-    pub async fn pay(self, payer: &Payer, path: &str, unpaid: &Answer, body: &Value) -> Survived {
-        let label = self.death;
-        let paid = payer.paying(unpaid);
-        let paid = borrowed(&paid);
+    /// Lets the process die while this goes on, and starts another one. Returns that one, and whether the first one died: if not,
+    /// the work needed fewer requests.
+    pub async fn die_in<T>(self, work: impl Future<Output = T>) -> (Stack, T, bool) {
         self.quiet().await;
         self.life.end_after(i64::try_from(self.death.step).expect("a number"));
-        let before = payer.client.try_post(path, &paid, body).await;
+        let done = work.await;
         self.quiet().await;
         let died = self.life.is_over();
         let fee_wallet = self.stack.environment["RELAYER_PRIVATE_KEY"].clone();
@@ -117,6 +114,16 @@ impl Dying {
         })
         .await;
         local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.expect("leases");
+        (stack, done, died)
+    }
+
+    /// Pays the 402 of an asked price, during which the process dies. A second process ends the job; the same payment gets the
+    /// same answer there.
+    pub async fn pay(self, payer: &Payer, path: &str, unpaid: &Answer, body: &Value) -> Survived {
+        let label = self.death;
+        let paid = payer.paying(unpaid);
+        let paid = borrowed(&paid);
+        let (stack, before, died) = self.die_in(payer.client.try_post(path, &paid, body)).await;
         let payer = payer.at(&stack);
         // Whatever the first answer was.
         let after = eventually("the answer", || async {

@@ -1,0 +1,144 @@
+//! Limits of the exchange, so that no caller can use up the credits of those it calls: one open call per number of a caller,
+//! calls of a caller in a UTC day, and calls and charged minutes of a caller to a number in a UTC day.
+//!
+//! They are limits against abuse, so a deployment's `RATE_LIMIT_SCALE` does not raise them.
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, RequestId, uuid_of};
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+use tools_sms::number::Number;
+
+use crate::calls;
+
+/// Most calls of an agent in a UTC day.
+pub const MAX_A_DAY: u32 = 50;
+/// Most calls of an agent to one number in a UTC day.
+pub const MAX_TO_NUMBER: u32 = 10;
+/// An agent calls a number no more in a UTC day when its calls to it have been charged so many minutes.
+pub const MAX_MINUTES_TO_NUMBER: u32 = 30;
+
+/// A line is kept so long for a call that is being dialled. Nothing of a dial takes longer.
+const DIALLING: Duration = Duration::from_secs(30);
+const DAY_SECS: i64 = 24 * 3600;
+/// Attempts to count a call while others count theirs.
+const TRIES: usize = 5;
+
+/// The call of a caller's number: `LINE#<number>` / `OPEN`. The line is busy while that call is open, or until `until` if the
+/// call is not there yet. So nothing has to be written when a call ends.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    call: RequestId,
+    until: Timestamp,
+}
+
+/// The calls of a caller to a number in a day.
+#[derive(Serialize, Deserialize)]
+struct ToNumber {
+    used: u32,
+    /// Charged for all calls but the last.
+    minutes: u32,
+    last: RequestId,
+    expires: i64,
+}
+
+fn line_key(number: &str) -> Key {
+    Key::new(format!("LINE#{number}"), "OPEN")
+}
+
+/// Takes the line of a caller's number for this call. `false`: it is busy with another.
+pub async fn take_line(db: &Db, number: &str, call: RequestId, now: Timestamp) -> Result<bool, StoreError> {
+    let before: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
+    if let Some(before) = before.as_ref().filter(|before| before.call != call) {
+        let is_busy = match calls::load(db, before.call).await? {
+            Some(other) => other.now(now).is_open(),
+            None => now < before.until,
+        };
+        if is_busy {
+            return Ok(false);
+        }
+    }
+    let put = Write::put(&db.tables.messages, line_key(number), &Line { call, until: now.plus(DIALLING) })?;
+    let put = match before {
+        None => put.only_if_new(),
+        Some(before) => put.only_if("#call = :before").bind("before", before.call)?,
+    };
+    if db.write_if(put).await? {
+        return Ok(true);
+    }
+    // A write whose answer was lost is sent again by the SDK, and then refused by its own success.
+    let found: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
+    Ok(found.is_some_and(|found| found.call == call))
+}
+
+/// Frees the line of a call that did not come about.
+pub async fn free_line(db: &Db, number: &str, call: RequestId, now: Timestamp) -> Result<(), StoreError> {
+    let free = Write::update(&db.tables.messages, line_key(number), "SET #until = :now")
+        .only_if("#call = :call")
+        .bind("now", now)?
+        .bind("call", call)?;
+    db.write_if(free).await.map(drop)
+}
+
+/// The caller's line goes on with the call to which its call was passed on.
+pub async fn hand_line(db: &Db, number: &str, call: RequestId, next: RequestId) -> Result<(), StoreError> {
+    let hand = Write::update(&db.tables.messages, line_key(number), "SET #call = :next")
+        .only_if("#call = :call")
+        .bind("call", call)?
+        .bind("next", next)?;
+    db.write_if(hand).await.map(drop)
+}
+
+/// Counts a call of this caller to this number. Why it may not be made, if one of today's limits is reached. The caller's own
+/// limit is counted first, also for calls that the other limit refuses.
+pub async fn take(
+    db: &Db,
+    caller: AgentId,
+    to: &Number,
+    call: RequestId,
+    now: Timestamp,
+) -> Result<Option<&'static str>, StoreError> {
+    let day = now.secs().div_euclid(DAY_SECS);
+    let (expires, table) = ((day + 2) * DAY_SECS, &db.tables.messages);
+    let key = Key::new(format!("VOICEDAY#{caller}"), day.to_string());
+    let count = Write::update(table, key, "SET #expires = :expires ADD #used :one")
+        .only_if("attribute_not_exists(#used) OR #used < :most")
+        .bind("expires", expires)?
+        .bind("one", 1)?
+        .bind("most", MAX_A_DAY)?;
+    if !db.write_if(count).await? {
+        return Ok(Some("you have made as many calls to numbers here today as an agent may"));
+    }
+    let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
+    let key = Key::new(format!("VOICETO#{pair}"), day.to_string());
+    for _ in 0..TRIES {
+        let before: Option<ToNumber> = db.get_latest(table, key.clone()).await?;
+        let (used, minutes) = match &before {
+            // It was counted by a dial that did not end.
+            Some(before) if before.last == call => return Ok(None),
+            Some(before) => (before.used, before.minutes.saturating_add(minutes_of(db, before.last, now).await?)),
+            None => (0, 0),
+        };
+        if used >= MAX_TO_NUMBER || minutes >= MAX_MINUTES_TO_NUMBER {
+            return Ok(Some("you have called this number today as often, or as long, as an agent may"));
+        }
+        let put = Write::put(table, key.clone(), &ToNumber { used: used + 1, minutes, last: call, expires })?;
+        let put = match before {
+            None => put.only_if_new(),
+            Some(before) => put.only_if("#last = :before").bind("before", before.last)?,
+        };
+        if db.write_if(put).await? {
+            return Ok(None);
+        }
+    }
+    Ok(Some("you are calling this number too often at once"))
+}
+
+/// The minutes of a call that are charged; while it is open, those that are held.
+async fn minutes_of(db: &Db, call: RequestId, now: Timestamp) -> Result<u32, StoreError> {
+    let call = calls::load(db, call).await?;
+    let state = call.and_then(|call| call.now(now).state);
+    Ok(state.map_or(0, |state| state.charged_minutes().unwrap_or(state.minutes)))
+}

@@ -1,0 +1,252 @@
+//! Calls between numbers of this deployment, as their callers see them: dialling, talking, hanging up, and what was said.
+
+use api::operations::voice::{DIAL, SAY};
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use base::ids::{AgentId, RequestId};
+use base::input::validate;
+use gate::idempotency::{self, Request};
+use gate::{parse_body, respond};
+use http::{HeaderMap, StatusCode};
+use platform::auth::{Caller, Scope};
+use platform::http::{ApiError, Segment, headers, private_json, read_body};
+use serde_json::{Map, Value, json};
+use tools_sms::number::Number;
+use tools_sms::phone::{self, Phone};
+use tools_voice::call::{Ended, State as Answered};
+use tools_voice::calls::{self, Call};
+use tools_voice::dialogue::{self, MAX_SAID};
+use tools_voice::exchange::{self, Dialled, Said};
+use tools_voice::ringing;
+
+use crate::{Voice, call_not_found, queue_job};
+
+/// `POST /v1/tools/voice/exchange`: 201 with what the caller hears first. A call that was declined is 200.
+pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let body = json_body(&headers, body).await?;
+        if let Some(refused) = body.get("to").and_then(Value::as_str).and_then(phone::emergency) {
+            return Err(refused);
+        }
+        let input = validate(DIAL, &body).map_err(ApiError::InvalidRequest)?;
+        let to = number(&input, "to")?.ok_or_else(|| ApiError::field("to", "is required"))?;
+        let from = number(&input, "from")?;
+        let caller = state.app().caller(&headers, Scope::Write).await?;
+        let from = line_of(&state, caller.agent, from).await?;
+        if from.number == to {
+            return Err(ApiError::field("to", "is your own number"));
+        }
+        let id = match headers::idempotency_key(&headers)? {
+            Some(key) => {
+                let numbers = [from.number.as_str(), to.as_str()];
+                let parts =
+                    [caller.agent.bytes().as_slice(), key.as_bytes(), numbers[0].as_bytes(), numbers[1].as_bytes()];
+                RequestId::bought_with("dial", &parts)
+            }
+            None => RequestId::random(),
+        };
+        let route = "POST /v1/tools/voice/exchange";
+        let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
+        let dial = async {
+            let price = ringing::price_of_minute(&state.app().config);
+            let dialled = exchange::dial(state.toolbox(), caller.agent, &from, &to, id, price).await?;
+            rang(&state, dialled).await
+        };
+        idempotency::once(state.app(), request, dial).await
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/tools/voice/exchange/{id}/turns`: says something, and gets the assistant's answer.
+pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let mut body = json_body(&headers, body).await?;
+        let input = validate(SAY, &body).map_err(ApiError::InvalidRequest)?;
+        let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
+        let nothing = || ApiError::field("text", "must have something visible to say");
+        let text = dialogue::cleaned(text, MAX_SAID).ok_or_else(nothing)?;
+        let caller = state.app().caller(&headers, Scope::Write).await?;
+        let call = own_call(&state, &caller, &id).await?;
+        // Binds the idempotency key to this call.
+        body.insert("id".to_owned(), json!(call.id));
+        let route = "POST /v1/tools/voice/exchange/{id}/turns";
+        let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
+        let say = async {
+            let said = exchange::say(state.toolbox(), call.id, &text).await?;
+            answered(&state, said).await
+        };
+        idempotency::once(state.app(), request, say).await
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/tools/voice/exchange/{id}/hang-up`: a call that has ended stays as it is.
+pub async fn hang_up(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        // A body is not needed, and nothing in it is read.
+        read_body(body, gate::MAX_BODY_BYTES).await?;
+        let caller = state.app().caller(&headers, Scope::Write).await?;
+        let call = own_call(&state, &caller, &id).await?;
+        let call = exchange::hang_up(state.toolbox(), call.id).await?.ok_or_else(call_not_found)?;
+        queue_if_ended(&state, &call).await;
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": view(&call)})))
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/tools/voice/exchange/{id}`: the call and what was said in it.
+pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = state.app().caller(&headers, Scope::Read).await?;
+        let call = own_call(&state, &caller, &id).await?;
+        let turns = calls::turns(&state.app().db, call.id).await?;
+        let mut data = view(&call);
+        data["transcript"] = json!(dialogue::transcript(&turns));
+        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
+    };
+    respond(answer.await)
+}
+
+/// Has the job of a call run if the call has ended: it charges what was used, and tells the callee.
+pub async fn queue_if_ended(state: &Voice, call: &Call) {
+    if call.state.is_some() && !call.is_open() {
+        queue_job(state, call.id).await;
+    }
+}
+
+async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
+    parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
+}
+
+fn number(input: &Map<String, Value>, name: &str) -> Result<Option<Number>, ApiError> {
+    let number = input.get(name).and_then(Value::as_str).map(Number::parse).transpose();
+    number.map_err(|refusal| ApiError::field(name, refusal.message()))
+}
+
+/// The caller's number: the one that is named, or the one of the source in use, or else the oldest.
+async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>) -> Result<Phone, ApiError> {
+    let app = state.app();
+    let mut phones = phone::list(&app.db, agent).await?;
+    phones.retain(|phone| phone.lost_at.is_none());
+    if phones.is_empty() {
+        return Err(number_needed());
+    }
+    let source = phone::source(&app.config);
+    let position = match named {
+        Some(named) => phones.iter().position(|phone| phone.number == named),
+        None => Some(phones.iter().position(|phone| phone.source == source).unwrap_or(0)),
+    };
+    let position = position.ok_or_else(|| ApiError::field("from", "is not a number of yours"))?;
+    Ok(phones.swap_remove(position))
+}
+
+/// A call that this agent dialled, as it is now.
+async fn own_call(state: &Voice, caller: &Caller, id: &str) -> Result<Call, ApiError> {
+    let id: RequestId = id.parse().map_err(|_| call_not_found())?;
+    let (call, now) = (calls::load(&state.app().db, id).await?, state.app().clock.now());
+    let own = call.filter(|call| call.caller == Some(caller.agent) && call.provider.is_none() && !call.is_expired(now));
+    Ok(own.ok_or_else(call_not_found)?.now(now))
+}
+
+/// The answer to a dial.
+async fn rang(state: &Voice, dialled: Dialled) -> Result<(StatusCode, Value), ApiError> {
+    match dialled {
+        Dialled::NotInService => Err(refused(
+            StatusCode::NOT_FOUND,
+            "number_not_in_service",
+            "nobody answers at this number: only numbers of this deployment that take calls can be dialled here",
+        )),
+        Dialled::Busy => Err(refused(
+            StatusCode::CONFLICT,
+            "line_busy",
+            "your number is in a call: hang up first. A number has one call at a time",
+        )),
+        Dialled::Limited(why) => Err(refused(StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached", why)),
+        Dialled::Declined(call, said) => {
+            let data = json!({"call": view(&call), "said": said});
+            Ok((StatusCode::OK, json!({"success": true, "data": data})))
+        }
+        Dialled::Answered { call, said, passed_on } => {
+            queue_if_ended(state, &call).await;
+            let mut data = json!({"call": view(&call), "said": said});
+            add_passed_on(state, &mut data, passed_on.as_deref()).await;
+            Ok((StatusCode::CREATED, json!({"success": true, "data": data})))
+        }
+    }
+}
+
+/// The answer to a turn.
+async fn answered(state: &Voice, said: Said) -> Result<(StatusCode, Value), ApiError> {
+    match said {
+        Said::Answer { call, text, passed_on } => {
+            queue_if_ended(state, &call).await;
+            let mut data = json!({"said": text, "status": call.status()});
+            if let Some((_, why)) = call.state.as_ref().and_then(Answered::ended) {
+                data["ended_reason"] = json!(why);
+            }
+            add_passed_on(state, &mut data, passed_on.as_deref()).await;
+            Ok((StatusCode::OK, json!({"success": true, "data": data})))
+        }
+        Said::Over(call) => {
+            queue_if_ended(state, &call).await;
+            Err(refused(StatusCode::CONFLICT, "call_ended", "the call has ended: GET it to see why, and what was said"))
+        }
+        Said::Busy => Err(refused(
+            StatusCode::CONFLICT,
+            "turn_in_progress",
+            "the assistant is answering what you said before; speak again in a few seconds",
+        )),
+        Said::TooFast => Err(refused(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too_many_turns",
+            &format!(
+                "you speak at most {} times in a started minute, and a call has at most {} turns of both sides",
+                exchange::TURNS_A_MINUTE,
+                calls::MAX_TURNS
+            ),
+        )),
+    }
+}
+
+/// Adds the call to which this one was passed on.
+async fn add_passed_on(state: &Voice, data: &mut Value, passed_on: Option<&Dialled>) {
+    if let Some(Dialled::Answered { call, said, .. }) = passed_on {
+        queue_if_ended(state, call).await;
+        data["passed_on"] = json!({"call": view(call), "said": said});
+    }
+}
+
+/// A call as its caller sees it: nothing of the callee's settings, charge or receipt.
+fn view(call: &Call) -> Value {
+    let state = call.state.as_ref();
+    let ended = state.and_then(Answered::ended);
+    let length = state.and_then(Answered::length);
+    let mut view = json!({
+        "id": call.id,
+        "from": call.from,
+        "to": call.to,
+        "status": call.status(),
+        "started_at": state.map(|state| state.answered.to_string()),
+        "ended_at": ended.map(|(at, _)| at.to_string()),
+        "ended_reason": ended.map(|(_, why)| json!(why)).or_else(|| call.declined.map(|why| json!(why))),
+        "duration_seconds": length.map_or(0, |length| length.as_millis().div_ceil(1000) as u64),
+        "created_at": call.created.to_string(),
+    });
+    if ended.is_some_and(|(_, why)| why == Ended::Transferred) {
+        view["passed_on_to"] = json!(exchange::passed_id(call.id));
+    }
+    view
+}
+
+fn number_needed() -> ApiError {
+    refused(
+        StatusCode::BAD_REQUEST,
+        "number_needed",
+        "you call from a number of your own, and have none: POST /v1/tools/voice/numbers buys one",
+    )
+}
+
+fn refused(status: StatusCode, code: &'static str, message: &str) -> ApiError {
+    ApiError::Tool { status, code, message: message.to_owned() }
+}

@@ -1,0 +1,305 @@
+//! The exchange from its caller's side: turns, a line with one call, limits, passing on, refusals; and that open calls hold no
+//! worker.
+
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::ids::{RequestId, uuid_of};
+use futures_util::future::join_all;
+use local::{Options, Stack};
+use platform::store::queue::send_or_log;
+use platform::store::{Key, Write};
+use serde_json::{Value, json};
+use tools_sms::phone::Phone;
+use tools_voice::calls;
+use tools_voice::velocity::{MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
+
+use super::{Agent, EXCHANGE, MINUTE, call_id, data, settings};
+use crate::support::{run, stack, stack_with};
+
+/// More calls than there are workers.
+const OPEN: usize = 25;
+const PASSING: &str = "I will connect you.";
+const UNREACHABLE: &str = "I will connect you. I cannot reach anybody now.";
+
+/// A stack whose time stands still.
+async fn standing_still() -> (Stack, Clock) {
+    let clock = Clock::pinned(Clock::system().now());
+    let of_stack = clock.clone();
+    (stack_with(|options| Options { clock: of_stack, ..options }).await, clock)
+}
+
+/// Stores a counter of today.
+async fn counted(stack: &Stack, of: String, row: Value) {
+    let day = stack.app.clock.now().secs().div_euclid(24 * 3600);
+    let db = &stack.app.db;
+    let write = Write::put(&db.tables.messages, Key::new(of, day.to_string()), &row).expect("a write");
+    assert!(db.write_if(write).await.expect("a database"));
+}
+
+/// A call in which nothing is said.
+async fn short_call(caller: &Agent, to: &Phone) -> RequestId {
+    let call = call_id(&caller.ring(&to.number).await);
+    assert_eq!(caller.hang_up(call).await.status, 200);
+    call
+}
+
+#[test]
+fn a_caller_speaks_in_turns() {
+    run(async {
+        let (stack, clock) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (carl, of_carl) = Agent::with_number(&stack).await;
+        let rung = carl.ring(&of_bob.number).await;
+        let call = call_id(&rung);
+        assert_eq!(rung["said"], "Hello, you have reached an automated assistant. How can I help you?");
+        assert_eq!(
+            (&rung["call"]["from"], &rung["call"]["to"]),
+            (&json!(of_carl.number), &json!(of_bob.number)),
+            "{rung}"
+        );
+        for text in ["", " \u{200b}\n", "a".repeat(1_001).as_str()] {
+            let answer = carl.say(call, text).await;
+            let refused = (answer.error(), answer.json()["details"][0]["path"].clone());
+            assert_eq!(refused, ((400, "invalid_request".to_owned()), json!("text")), "{}", answer.text);
+        }
+
+        // Eight turns in a started minute.
+        for _ in 0..7 {
+            assert_eq!(carl.hears(call, "How much is bread?").await["said"], "Bread costs 4 dollars.");
+        }
+        clock.advance(Duration::from_secs(40));
+        carl.hears(call, "How much is bread?").await;
+        assert_eq!(carl.say(call, "And rolls?").await.error(), (429, "too_many_turns".to_owned()));
+        clock.advance(Duration::from_secs(21));
+
+        // A turn that a process left behind blocks the call for half a minute.
+        let db = &stack.app.db;
+        let mut taken = calls::load(db, call).await.expect("a database").expect("a call");
+        taken.answering = Some(clock.now().plus(Duration::from_secs(30)));
+        taken.revision += 1;
+        assert!(calls::change(db, &taken).await.expect("a database"));
+        assert_eq!(carl.say(call, "Hello?").await.error(), (409, "turn_in_progress".to_owned()));
+        clock.advance(Duration::from_secs(30));
+        assert_eq!(carl.hears(call, "When are you open?").await["said"], "We are open from 7 to 18 h.");
+
+        // After a minute without a word, the call has ended.
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(carl.say(call, "Hello?").await.error(), (409, "call_ended".to_owned()));
+        let seen = carl.dialled(call).await;
+        assert_eq!((&seen["ended_reason"], &seen["duration_seconds"]), (&json!("silence"), &json!(151)), "{seen}");
+        let transcript = seen["transcript"].as_str().expect("a transcript");
+        assert_eq!(transcript.lines().count(), 1 + 2 * 9, "{transcript}");
+        assert!(
+            transcript.ends_with("Caller: When are you open?\nAssistant: We are open from 7 to 18 h."),
+            "{transcript}"
+        );
+        for name in ["charge_usdc", "receipt_id", "mode", "phone_number_id", "summary", "recording_url"] {
+            assert!(seen.get(name).is_none(), "{name} is the callee's: {seen}");
+        }
+        assert_eq!(bob.charged(call).await["charge_usdc"], "1.050000");
+        assert_eq!(bob.credits(&stack).await, 7 * MINUTE);
+    });
+}
+
+#[test]
+fn a_number_has_one_call_at_a_time() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
+        let (_, of_dana) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let dials = join_all((0..5).map(|_| carl.dial(&of_bob.number))).await;
+        let (answered, refused): (Vec<_>, Vec<_>) = dials.iter().partition(|answer| answer.status == 201);
+        assert_eq!((answered.len(), refused.len()), (1, 4), "{dials:?}");
+        for answer in refused {
+            assert_eq!(answer.error(), (409, "line_busy".to_owned()));
+        }
+        let first = call_id(&data(answered[0]));
+        assert_eq!(carl.dial(&of_dana.number).await.error(), (409, "line_busy".to_owned()));
+        for _ in 0..2 {
+            let ended = data(&carl.hang_up(first).await);
+            assert_eq!((&ended["status"], &ended["ended_reason"]), (&json!("ended"), &json!("caller_hung_up")));
+        }
+        let second = call_id(&carl.ring(&of_dana.number).await);
+        assert_eq!(carl.hang_up(second).await.status, 200);
+        assert_eq!(bob.charged(first).await["charge_usdc"], "0.350000");
+        assert_eq!((bob.calls("").await.len(), bob.credits(&stack).await), (1, 9 * MINUTE));
+    });
+}
+
+#[test]
+fn a_dial_with_a_key_rings_once() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let body = json!({"to": of_bob.number}).to_string();
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let proof = carl.payer.proof("write");
+            let headers =
+                [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("idempotency-key", "once")];
+            let answer = carl.payer.client.send("POST", EXCHANGE, &headers, body.clone()).await.expect("an answer");
+            answers.push((answer.status, data(&answer)));
+        }
+        assert_eq!((answers[0].0, &answers[0]), (201, &answers[1]));
+        assert_eq!(bob.calls("").await.len(), 1);
+    });
+}
+
+#[test]
+fn no_caller_uses_up_a_callees_credits() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let minutes = json!({"max_minutes": 1});
+        let (bob, of_bob) = Agent::answering(&stack, 20 * MINUTE, minutes.clone()).await;
+        let (_, of_dana) = Agent::answering(&stack, 20 * MINUTE, minutes).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let (erin, _) = Agent::with_number(&stack).await;
+        let limited = (429, "voice_limit_reached".to_owned());
+        let mut called = Vec::new();
+        for _ in 0..MAX_TO_NUMBER {
+            called.push(short_call(&carl, &of_bob).await);
+        }
+        assert_eq!(carl.dial(&of_bob.number).await.error(), limited, "calls to a number");
+        called.push(short_call(&erin, &of_bob).await);
+        for call in &called {
+            bob.charged(*call).await;
+        }
+        assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
+
+        let pair = uuid_of(&[b"voice_to", carl.payer.agent().bytes(), of_dana.number.as_str().as_bytes()]);
+        for (minutes, is_limited) in [(MAX_MINUTES_TO_NUMBER, true), (MAX_MINUTES_TO_NUMBER - 1, false)] {
+            let row = json!({"used": 1, "minutes": minutes, "last": RequestId::random(), "expires": i64::MAX});
+            counted(&stack, format!("VOICETO#{pair}"), row).await;
+            if is_limited {
+                assert_eq!(carl.dial(&of_dana.number).await.error(), limited, "minutes of calls to a number");
+            } else {
+                short_call(&carl, &of_dana).await;
+            }
+        }
+        let of_erin = format!("VOICEDAY#{}", erin.payer.agent());
+        counted(&stack, of_erin, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
+        short_call(&erin, &of_dana).await;
+        assert_eq!(erin.dial(&of_dana.number).await.error(), limited, "calls of a caller");
+    });
+}
+
+#[test]
+fn a_call_is_passed_on_once() {
+    run(async {
+        let stack = stack().await;
+        let to =
+            |phone: &Phone| json!({"allowed_tools": ["transfer_call", "end_call"], "transfer_number": phone.number});
+        let (_, of_eve) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let mut members = to(&of_eve);
+        members["first_message"] = json!("Dana's bakery.");
+        let (dana, of_dana) = Agent::answering(&stack, 10 * MINUTE, members).await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, to(&of_dana)).await;
+        let (carl, of_carl) = Agent::with_number(&stack).await;
+
+        let first = call_id(&carl.ring(&of_bob.number).await);
+        let answer = carl.hears(first, "Can I talk to a human?").await;
+        let ended = (&answer["said"], &answer["status"], &answer["ended_reason"]);
+        assert_eq!(ended, (&json!(PASSING), &json!("ended"), &json!("transferred")), "{answer}");
+        let next = &answer["passed_on"];
+        let second = call_id(next);
+        assert_eq!(
+            (&next["said"], &next["call"]["status"]),
+            (&json!("Dana's bakery."), &json!("in-progress")),
+            "{next}"
+        );
+        assert_eq!(carl.dialled(first).await["passed_on_to"], json!(second));
+        assert_eq!(bob.charged(first).await["charge_usdc"], "0.350000");
+        // The caller's line is in the second call now.
+        assert_eq!(carl.dial(&of_eve.number).await.error(), (409, "line_busy".to_owned()));
+
+        let again = carl.hears(second, "I want a human").await;
+        assert_eq!((&again["said"], &again["status"]), (&json!(UNREACHABLE), &json!("in-progress")), "{again}");
+        assert!(again.get("passed_on").is_none(), "{again}");
+        let bye = carl.hears(second, "Bye").await;
+        assert_eq!((&bye["status"], &bye["ended_reason"]), (&json!("ended"), &json!("assistant_hung_up")), "{bye}");
+        let of_call = dana.charged(second).await;
+        assert_eq!(
+            (&of_call["from"], &of_call["charge_usdc"]),
+            (&json!(of_carl.number), &json!("0.350000")),
+            "{of_call}"
+        );
+
+        // Where nobody answers, the call goes on.
+        let mut off = to(&of_eve);
+        off["enabled"] = json!(false);
+        dana.configure(&of_dana, &settings(off)).await;
+        let third = call_id(&carl.ring(&of_bob.number).await);
+        let failed = carl.hears(third, "Can I talk to a human?").await;
+        assert_eq!((&failed["said"], &failed["status"]), (&json!(UNREACHABLE), &json!("in-progress")), "{failed}");
+        assert_eq!(carl.hears(third, "How much is bread?").await["said"], "Bread costs 4 dollars.");
+    });
+}
+
+#[test]
+fn refused_dials_cost_nothing() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let ((carl, of_carl), (erin, of_erin)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        let nameless = Agent::new(&stack).await;
+        assert_eq!(nameless.dial(&of_bob.number).await.error(), (400, "number_needed".to_owned()));
+        for (body, status, code) in [
+            (json!({}), 400, "invalid_request"),
+            (json!({"to": "911"}), 400, "emergency_number_blocked"),
+            (json!({"to": "112"}), 400, "emergency_number_blocked"),
+            (json!({"to": "24273"}), 400, "invalid_request"),
+            (json!({"to": 7}), 400, "invalid_request"),
+            (json!({"to": of_carl.number}), 400, "invalid_request"),
+            (json!({"to": of_bob.number, "from": of_erin.number}), 400, "invalid_request"),
+            (json!({"to": of_erin.number}), 404, "number_not_in_service"),
+            (json!({"to": "+14155552671"}), 404, "number_not_in_service"),
+        ] {
+            let answer = carl.payer.change("POST", EXCHANGE, &body).await;
+            assert_eq!(answer.error(), (status, code.to_owned()), "{body}");
+        }
+        assert!(bob.calls("").await.is_empty());
+        assert_eq!(bob.credits(&stack).await, 10 * MINUTE);
+
+        // A token calls as its agent. Nobody else takes part, the callee neither.
+        let token = carl.payer.token(&stack).await;
+        let body = json!({"to": of_bob.number});
+        let dialled = carl.payer.client.post(EXCHANGE, &[("authorization", &token)], &body).await;
+        let call = call_id(&data(&dialled));
+        let unknown = (404, "call_not_found".to_owned());
+        for stranger in [&erin, &bob] {
+            assert_eq!(stranger.say(call, "Hello").await.error(), unknown);
+            assert_eq!(stranger.hang_up(call).await.error(), unknown);
+            let seen = stranger.payer.get(&format!("{EXCHANGE}/{call}")).await;
+            assert_eq!(seen.error(), unknown);
+        }
+        assert_eq!(carl.payer.get(&format!("{EXCHANGE}/none")).await.error(), unknown);
+        assert_eq!(carl.dialled(call).await["status"], "in-progress");
+    });
+}
+
+#[test]
+fn open_calls_hold_no_worker() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let credits = OPEN as u64 * MINUTE;
+        let (bob, of_bob) = Agent::answering(&stack, credits, json!({"max_minutes": 1})).await;
+        let callers = join_all((0..OPEN).map(|_| Agent::with_number(&stack))).await;
+        let mut open = Vec::new();
+        for (caller, _) in &callers {
+            open.push(call_id(&caller.ring(&of_bob.number).await));
+        }
+        for call in &open {
+            send_or_log(&*stack.queue, *call, None).await;
+        }
+        // Its job comes after those of all open calls.
+        assert_eq!(callers[0].0.hang_up(open[0]).await.status, 200);
+        assert_eq!(bob.charged(open[0]).await["status"], "ended");
+        for call in &open[1..] {
+            let job = bob.payer.get(&format!("/v1/requests/{call}")).await.json();
+            assert!(matches!(job["status"].as_str(), Some("pending" | "processing")), "{job}");
+        }
+    });
+}
