@@ -102,9 +102,13 @@ fn every_list_and_every_402_shows_the_operators_prices() {
             if tool.quote_path.is_none() {
                 let unpaid = client.post(tool.path(), &[], &(tool.example)()).await;
                 let asked = unpaid.base64_header("payment-required")["accepts"][0]["amount"].clone();
-                // Who asks without a name may have to buy a number.
-                let fee = if name == "sms" { table["phone_number"].micro() } else { 0 };
-                assert_eq!(asked, (price.micro() + fee).to_string(), "{name}: {}", unpaid.text);
+                // Who asks without a name may have to buy a number. A call has ten minutes, unless it says how many.
+                let (units, fee) = match name {
+                    "sms" => (1, table["phone_number"].micro()),
+                    "voice" => (10, table["phone_number"].micro()),
+                    _ => (1, 0),
+                };
+                assert_eq!(asked, (price.micro() * units + fee).to_string(), "{name}: {}", unpaid.text);
             }
         }
     });

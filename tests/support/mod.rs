@@ -28,7 +28,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use ::platform::store::Write;
 use base::clock::Clock;
+use base::ids::{AgentId, uuid_of};
 use catalog::CATALOG;
 use devchain::DevChain;
 use evm::hex0x;
@@ -40,6 +42,8 @@ use tokio::sync::OnceCell;
 use tools::availability::{self, Lacking};
 use tools::snapshot;
 use tools::spec::Need;
+use tools_sms::number::Number;
+use tools_sms::phone;
 use web::search::address;
 use web::search::index::writer::Change;
 use web::search::index::{Limits, StoredPage, Writer};
@@ -125,8 +129,14 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
             _ => {}
         }
     }
-    // The worker may have checked before all of it was there.
     let db = &stack.app.db;
+    // The number of the examples is an agent's, so a call to it needs no provider.
+    let number = Number::parse("+14155552671").expect("a number");
+    let source = phone::EMBEDDED.to_owned();
+    let owner = phone::Owner { agent: AgentId::from_bytes([7; 16]), id: uuid_of(&[b"phone of examples"]), source };
+    let owner = Write::put(&db.tables.messages, phone::owner_key(&number), &owner).expect("a row");
+    db.write(owner).await.expect("a number");
+    // The worker may have checked before all of it was there.
     eventually("what cannot be done", || async { availability::load(db).await.expect("the list") }).await;
     availability::publish(db, &Lacking::default()).await.expect("the list");
     stack

@@ -1,0 +1,188 @@
+//! The price of a call: the minutes of its longest length for each number, and the fee of a number if the agent has none.
+//!
+//! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. The paid call gets the number.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use base::ids::AgentId;
+use base::input::FieldError;
+use base::money::Usdc;
+use http::StatusCode;
+use platform::http::ApiError;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
+use tools::{Task, ToolError, Toolbox};
+use tools_sms::buy::{self, NOT_NEEDED};
+use tools_sms::number::Number;
+use tools_sms::phone;
+
+use crate::outbound;
+use crate::plan::{self, DEFAULT_MINUTES, MAX_MINUTES, Price};
+
+pub static QUOTER: Quoter = Quoter {
+    spec: &outbound::SPEC,
+    quote: |toolbox, request| Box::pin(quote(toolbox, request)),
+    check: |toolbox, _, locked, agent| Box::pin(check_payer(toolbox, locked, agent)),
+};
+
+/// What a quote fixes for the work ([`AskedPrice::locked`]).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Locked {
+    /// The longest length, in minutes.
+    minutes: u32,
+    /// Numbers that are called.
+    legs: u32,
+    /// Where the calling number comes from ([`phone::source`]).
+    pub source: String,
+    /// The price of a minute, in micro-USDC; an agent of this deployment that is called pays the same.
+    each: u64,
+    /// The fee of the number, in micro-USDC; 0 if the agent had one.
+    fee: u64,
+    /// The quote was given to nobody, so its agent was not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unnamed: bool,
+}
+
+impl Locked {
+    /// # Errors
+    /// If the stored quote cannot be read.
+    pub fn of(task: &Task) -> Result<Locked, ToolError> {
+        serde_json::from_value(Value::Object(task.locked.clone()))
+            .map_err(|_| ToolError::internal("the stored quote cannot be read"))
+    }
+
+    pub fn price(&self) -> Price {
+        let (each, fee) = (Usdc::from_micro(self.each), Usdc::from_micro(self.fee));
+        Price { minutes: self.minutes, legs: self.legs, each, fee }
+    }
+}
+
+/// The numbers of the input, each once, in their order.
+pub(crate) fn targets(input: &Map<String, Value>) -> Vec<Number> {
+    let mut seen = HashSet::new();
+    outbound::named(input)
+        .filter_map(|text| Number::parse(text).ok())
+        .filter(|number| seen.insert(number.clone()))
+        .collect()
+}
+
+/// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: the fee
+/// would come back as credits, which clients that only pay cannot use.
+///
+/// # Errors
+/// 400 `number_not_needed`.
+async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
+    let Ok(locked) = serde_json::from_value::<Locked>(Value::Object(locked.clone())) else { return Ok(()) };
+    let Some(agent) = agent.filter(|_| locked.unnamed && locked.fee > 0) else { return Ok(()) };
+    if phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+        return Ok(());
+    }
+    let message =
+        "your wallet has a number, and this price is with a new one; name your wallet in X-Agent-ID when you ask \
+                   for the price"
+            .to_owned();
+    Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: NOT_NEEDED, message })
+}
+
+async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
+    let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
+    let source = phone::source(config);
+    let own = match request.agent {
+        Some(agent) => phone::of_agent(db, agent, source).await?,
+        None => None,
+    };
+    let to = targets(&request.input);
+    check_targets(&toolbox, &request.input, own.as_ref().map(|phone| &phone.number)).await?;
+    let fee = match own {
+        Some(_) => Usdc::ZERO,
+        None if phone::none_left(db, source, now).await? => {
+            return Err(ApiError::NotConfigured { what: "free phone number now".to_owned() });
+        }
+        None => config.prices.tools.get(buy::SPEC.name).copied().unwrap_or(phone::FEE),
+    };
+    let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
+    let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
+    let locked = Locked {
+        minutes: minutes.min(MAX_MINUTES),
+        legs: u32::try_from(to.len()).unwrap_or(u32::MAX),
+        source: source.to_owned(),
+        each: request.tool.price.usual().micro(),
+        fee: fee.micro(),
+        unnamed: request.agent.is_none(),
+    };
+    asked(&locked, &request.input, &to)
+}
+
+/// Refuses numbers that cannot be called: the agent's own, and those that no agent here has.
+async fn check_targets(toolbox: &Toolbox, input: &Map<String, Value>, own: Option<&Number>) -> Result<(), ApiError> {
+    let count = outbound::named(input).count();
+    let (mut wrong, mut is_outside) = (Vec::new(), false);
+    for (index, text) in outbound::named(input).enumerate() {
+        let Ok(number) = Number::parse(text) else { continue };
+        let path = outbound::path(count, index);
+        if own == Some(&number) {
+            wrong.push(FieldError::new(path, "is your own number"));
+        } else if phone::owner_of(&toolbox.db, &number).await?.is_none() {
+            match number.is_fictitious() {
+                true => wrong.push(FieldError::new(path, "is a number that nobody here has")),
+                false => is_outside = true,
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(ApiError::InvalidRequest(wrong));
+    }
+    if is_outside {
+        let what = "provider for calls to numbers outside this deployment (VOICE_PROVIDERS)".to_owned();
+        return Err(ApiError::NotConfigured { what });
+    }
+    Ok(())
+}
+
+/// The quote of a call to these numbers.
+fn asked(locked: &Locked, input: &Map<String, Value>, to: &[Number]) -> Result<AskedPrice, ApiError> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+    let price = locked.price();
+    let Some(most) = price.most() else {
+        return Err(ApiError::NotConfigured { what: "price for so many minutes".to_owned() });
+    };
+    let targets: Vec<String> = to.iter().map(|number| number.as_str().to_owned()).collect();
+    let context = plan::plan(text("objective"), text("context"), &targets, &price);
+    let locked = match json!(locked) {
+        Value::Object(locked) => locked,
+        _ => Map::new(),
+    };
+    Ok(AskedPrice { price: most, context, locked })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quote_shows_the_plan_and_fixes_the_price() {
+        let input = json!({
+            "objective": "Ask what bread costs.",
+            "target_number": ["+12025550100", "12025550100", "+12025550101"],
+        });
+        let input = input.as_object().unwrap();
+        let to = targets(input);
+        assert_eq!(to.iter().map(Number::as_str).collect::<Vec<_>>(), ["+12025550100", "+12025550101"]);
+        let source = phone::EMBEDDED.to_owned();
+        let locked = Locked { minutes: 10, legs: 2, source, each: 350_000, fee: 5_000_000, unnamed: false };
+        let asked = asked(&locked, input, &to).unwrap();
+        assert_eq!(asked.price.micro(), 12_000_000);
+        for (name, value) in [
+            ("target_numbers", json!(["+12025550100", "+12025550101"])),
+            ("conference_mode", json!(true)),
+            ("estimated_call_cost", json!("7.000000")),
+            ("phone_registration_fee", json!("5.000000")),
+            ("talking_points", json!(["Ask what bread costs"])),
+        ] {
+            assert_eq!(asked.context[name], value, "{name}");
+        }
+        assert_eq!(serde_json::from_value::<Locked>(Value::Object(asked.locked)).unwrap(), locked);
+    }
+}
