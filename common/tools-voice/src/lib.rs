@@ -13,6 +13,7 @@
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment. [`quote`], [`outbound`] and
 //! [`script`] sell and make calls.
 
+mod answers;
 pub mod call;
 pub mod calls;
 pub mod config;
@@ -29,4 +30,4 @@ pub mod quote;
 pub mod ringing;
 pub mod script;
 pub mod settings;
-mod velocity;
+pub mod velocity;

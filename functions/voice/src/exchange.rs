@@ -1,6 +1,6 @@
 //! Calls between numbers of this deployment, as their callers see them: dialling, talking, hanging up, and what was said.
 
-use api::operations::voice::{DIAL, SAY};
+use api::operations::voice::{DIAL, TURN};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -62,7 +62,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
 pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let mut body = json_body(&headers, body).await?;
-        let input = validate(SAY, &body).map_err(ApiError::InvalidRequest)?;
+        let input = validate(TURN, &body).map_err(ApiError::InvalidRequest)?;
         let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
         let nothing = || ApiError::field("text", "must have something visible to say");
         let text = dialogue::cleaned(text, MAX_SAID).ok_or_else(nothing)?;
