@@ -161,7 +161,7 @@ fn endpoint_after(
         Some(_) => return None,
     };
     let revision = had.revision.wrapping_add(1);
-    (after != *had).then(|| Endpoint { revision, updated: now, ..after })
+    (after != *had).then_some(Endpoint { revision, updated: now, ..after })
 }
 
 enum Written {
