@@ -187,7 +187,9 @@ fn discovery_lists_exactly_what_is_sold() {
             let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
             assert_eq!(shown["lacks"].as_str(), lacking.of(tool), "{}", tool.name);
             // A tool is listed if some input works. Its example may need more than that.
-            let wants_more = !(tool.needs)(tool, shown["example"].as_object().unwrap()).is_empty();
+            // Only the quote of a call knows whose number it is.
+            let wants_more =
+                tool.name == "voice" || !(tool.needs)(tool, shown["example"].as_object().unwrap()).is_empty();
             if !lacking.can(tool) || wants_more && unpaid.status == 503 {
                 assert_eq!(unpaid.error(), (503, "provider_unavailable".to_owned()), "{}", tool.name);
                 continue;

@@ -359,9 +359,9 @@ impl<'a> Function<'a> {
     }
 
     fn toolbox(&self) -> Result<Toolbox, Error> {
-        let index_queue = self.queue("INDEX_QUEUE_URL").ok();
+        let (index_queue, job_queue) = (self.queue("INDEX_QUEUE_URL").ok(), self.queue("JOB_QUEUE_URL").ok());
         let toolbox = self.app.toolbox(&self.connections, self.ground.policy.clone())?;
-        Ok(Toolbox { index_queue, ..toolbox })
+        Ok(Toolbox { index_queue, job_queue, ..toolbox })
     }
 
     async fn engine(&self, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {

@@ -80,9 +80,11 @@ impl App {
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
         let (http, signed) = (&connections.http, &connections.signed);
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;
-        let queue = self.config.aws.index_queue_url.as_deref();
-        let index_queue = queue.map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>);
-        Ok(Toolbox { index_queue, begin_job: Some(own::begin), ..toolbox })
+        let queue = |url: &Option<String>| {
+            url.as_deref().map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>)
+        };
+        let (index_queue, job_queue) = (queue(&self.config.aws.index_queue_url), queue(&self.config.aws.queue_url));
+        Ok(Toolbox { index_queue, job_queue, begin_job: Some(own::begin), ..toolbox })
     }
 
     /// The tools that this deployment cannot run, with the configuration that each one lacks. As last published. Cached.

@@ -25,7 +25,7 @@ use messages::run::Stop;
 use platform::http::{ApiError, log};
 use platform::net::FetchPolicy;
 use platform::store::db::Query;
-use platform::store::{Db, Key, StoreError, Write};
+use platform::store::{Db, Key, StoreError, Write, queue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
@@ -523,6 +523,10 @@ async fn finish(toolbox: &Toolbox, task: &Task, legs: &[Leg]) -> Result<Output, 
         if leg.ended.as_deref() == Some(DIALLED) {
             for id in [leg.call, exchange::passed_id(leg.call)] {
                 if let Some(call) = calls::load(db, id).await? {
+                    // The job of whom we called waits for the end of the call.
+                    if let Some(queue) = &toolbox.job_queue {
+                        queue::send_or_log(&**queue, id, None).await;
+                    }
                     with_turns.push((call.now(now), calls::turns(db, id).await?));
                 }
             }

@@ -146,6 +146,8 @@ pub struct Toolbox {
     pub index: Arc<Reader>,
     /// Queue of pages to index, if there is an indexer.
     pub index_queue: Option<Arc<dyn Queue>>,
+    /// Queue of the jobs of tools, for work whose end another job waits for. `None` in functions that queue none.
+    pub job_queue: Option<Arc<dyn Queue>>,
     /// Begins jobs that no call buys. `None` in tests of single tools.
     pub begin_job: Option<BeginJob>,
 }
@@ -199,6 +201,7 @@ impl Toolbox {
             judge: Judge::configured(&config, http, clock.clone()),
             index: Arc::default(),
             index_queue: None,
+            job_queue: None,
             begin_job: None,
             clock,
             db,
