@@ -61,6 +61,8 @@ pub struct PlainAnswer {
     pub request_id: Option<String>,
     /// The name of an AWS service's error (`X-Amzn-ErrorType`), without what may follow it behind a colon. Untrusted text.
     pub error_type: Option<String>,
+    /// Where a redirect leads (`Location`). Untrusted text.
+    pub location: Option<String>,
     pub body: Vec<u8>,
 }
 
@@ -154,6 +156,7 @@ impl PlainHttp {
             error_type: header("x-amzn-errortype")
                 .and_then(|text| text.split(':').next())
                 .map(|name| name.trim().to_owned()),
+            location: header("location").map(str::to_owned),
             body: answer.into_body().to_vec(),
         })
     }

@@ -1,9 +1,11 @@
-//! Handing a text to a provider, for numbers outside this deployment, and the operator's numbers there.
+//! Handing a text to a provider, for numbers outside this deployment, and the operator's numbers there and at the provider of
+//! calls.
 //!
 //! What may become of a text is described at [`Handed`].
 
 pub mod aws;
 pub mod twilio;
+pub mod vapi;
 
 use base::ids::RequestId;
 use messages::hand::Handed;
@@ -31,6 +33,9 @@ pub struct Outgoing<'a> {
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [aws::NAME, twilio::NAME];
 
+/// The providers that agents' numbers may come from.
+pub const SOURCES: [&str; 3] = [aws::NAME, twilio::NAME, vapi::NAME];
+
 /// Most numbers of the operator that agents can get.
 pub const MAX_NUMBERS: usize = 500;
 /// How long a provider may keep a text before it gives up, in seconds.
@@ -47,6 +52,24 @@ pub fn chosen(config: &Config) -> Option<&'static str> {
     NAMES.into_iter().find(|name| name == first)
 }
 
+/// The provider that agents get numbers from: that of texts, whose numbers may serve calls too, or else that of calls.
+pub fn of_numbers(config: &Config) -> Option<&'static str> {
+    chosen(config).or_else(|| connects_calls(config).then_some(vapi::NAME))
+}
+
+/// Whether calls with numbers outside go through Vapi.
+fn connects_calls(config: &Config) -> bool {
+    config.providers.order(Capability::Voice).first().is_some_and(|first| first == vapi::NAME)
+}
+
+/// The operator's numbers at the provider of calls in use. None without one.
+pub async fn lines(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<vapi::Line>, OutboundError> {
+    match connects_calls(&toolbox.config) {
+        true => Ok(vapi::list(toolbox, deadline).await?.usable),
+        false => Ok(Vec::new()),
+    }
+}
+
 /// Hands a text to the provider in use. Ends by `deadline`.
 pub async fn hand_over(toolbox: &Toolbox, text: Outgoing<'_>, deadline: Instant) -> Handed {
     match chosen(&toolbox.config) {
@@ -56,13 +79,12 @@ pub async fn hand_over(toolbox: &Toolbox, text: Outgoing<'_>, deadline: Instant)
     }
 }
 
-/// The operator's numbers at the provider in use that send and receive texts, at most [`MAX_NUMBERS`]. None without a
-/// provider.
+/// The operator's numbers at the provider that agents get numbers from, at most [`MAX_NUMBERS`]. None without a provider.
 pub async fn numbers(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Number>, OutboundError> {
     match chosen(&toolbox.config) {
         Some(aws::NAME) => aws::numbers(toolbox, deadline).await,
         Some(_) => Ok(twilio::list(toolbox, deadline).await?.usable),
-        None => Ok(Vec::new()),
+        None => Ok(lines(toolbox, deadline).await?.into_iter().map(|line| line.number).collect()),
     }
 }
 

@@ -1,0 +1,69 @@
+//! What the provider of calls posts: a call that rings, and calls that are over.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use gate::limits::{self, Class, Subject};
+use gate::respond;
+use http::{HeaderMap, StatusCode};
+use platform::http::{ApiError, log, private_json, read_body};
+use platform::providers::OutboundError;
+use platform::store::StoreError;
+use serde_json::{Value, json};
+use tools_voice::events::{self, Posted};
+use tools_voice::providers::{self, vapi};
+
+use crate::{Voice, queue_job};
+
+/// Reports have the whole transcript.
+const MAX_POST_BYTES: usize = 1024 * 1024;
+
+/// `POST /v1/providers/vapi`: from Vapi, with our secret. The answer to a call that rings says how it is treated; other posts
+/// are answered with `{}`.
+pub async fn vapi(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        state.sent_by_vapi(&headers).await?;
+        let body = read_body(body, MAX_POST_BYTES).await?;
+        let posted: Value = serde_json::from_slice(&body).map_err(|_| ApiError::field("", "must be JSON"))?;
+        let answer = match events::apply_vapi(state.toolbox(), &posted).await? {
+            Posted::Answer(answer) => answer,
+            Posted::Wakes(job) => {
+                queue_job(&state, job).await;
+                json!({})
+            }
+            Posted::Nothing => json!({}),
+        };
+        Ok(private_json(StatusCode::OK, &answer))
+    };
+    respond(answer.await)
+}
+
+impl Voice {
+    /// Checks that a request has our secret.
+    ///
+    /// # Errors
+    /// 404 unless calls go through Vapi; 401 `invalid_signature`; 503 if the secret cannot be read now.
+    async fn sent_by_vapi(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let app = self.app();
+        if providers::chosen(&app.config) != Some(vapi::NAME) {
+            return Err(ApiError::NotFound);
+        }
+        let account = vapi::Account::of(&self.toolbox().outbound).await.map_err(|error| {
+            log::failure("Vapi's secret cannot be checked", &error.detail());
+            match error {
+                OutboundError::NotConfigured(_) => ApiError::NotFound,
+                error => ApiError::Unavailable(StoreError::new(error.detail())),
+            }
+        })?;
+        let secret = headers.get(vapi::SECRET_HEADER).and_then(|secret| secret.to_str().ok());
+        if secret.is_some_and(|secret| account.has_sent(secret)) {
+            return Ok(());
+        }
+        limits::take(app, Subject::source(), Class::Open).await?;
+        Err(ApiError::Tool {
+            status: StatusCode::UNAUTHORIZED,
+            code: "invalid_signature",
+            message: "the X-Vapi-Secret is missing or wrong".to_owned(),
+        })
+    }
+}

@@ -1,0 +1,773 @@
+//! Calls with numbers outside: Vapi by a contract server that refuses what its description does not know, posts in odd orders,
+//! and loses answers.
+//!
+//! Formats follow openapi.json of VapiAI/docs (2026-08-20), docs.vapi.ai/server-url/events, /calls/call-features,
+//! /assistants/retrieve-call-artifacts.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, Response, Uri};
+use base::clock::{Clock, Timestamp};
+use base::ids::RequestId;
+use futures_util::stream;
+use local::{Options, Stack};
+use platform::store::queue;
+use serde_json::{Value, json};
+use tools_sms::number::Number;
+use tools_sms::phone::Phone;
+use tools_voice::quiet::is_quiet;
+
+use super::{Agent, FUNDS, MINUTE};
+use crate::support::{self, Answer, Client, eventually, run, stack_with};
+
+const HOOK: &str = "/v1/providers/vapi";
+const CALL: &str = "/v1/tools/voice/call";
+/// The deployment's address, as Vapi knows it.
+const BASE: &str = "https://calls.example";
+const KEY: &str = "vapi-key";
+const SECRET: &str = "a-secret-of-the-operator";
+/// The operator's numbers, and Vapi's ids of them.
+const LINES: [(&str, &str); 3] = [("+12065552001", "line-1"), ("+12065552002", "line-2"), ("+12065552003", "line-3")];
+/// A caller.
+const CALLER: &str = "+14155552671";
+/// A number in each of three countries. In one of them it is always day, and in one night.
+const OUTSIDE: [(&str, &str); 3] = [("US", "+14155552672"), ("DE", "+4915123456789"), ("JP", "+819012345678")];
+
+/// A number in a country where it is day, for an hour at least.
+fn outside(now: Timestamp) -> &'static str {
+    let later = now.plus(Duration::from_secs(3_600));
+    let is_day = |country: &str| !is_quiet(country, now) && !is_quiet(country, later);
+    OUTSIDE.iter().find(|(country, _)| is_day(country)).expect("it is day somewhere").1
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+struct Asked {
+    method: Method,
+    path: String,
+    headers: HeaderMap,
+    body: Value,
+}
+
+/// What becomes of a request to place a call.
+#[derive(Clone, Copy, Debug)]
+enum Placing {
+    /// Answered with this status; there is no call.
+    Fails(u16),
+    /// The call is there, but the answer is lost.
+    Lost,
+}
+
+#[derive(Default)]
+struct Inner {
+    asked: Vec<Asked>,
+    calls: BTreeMap<String, Value>,
+    /// For the next requests to place a call. Without any, they are placed.
+    next: VecDeque<Placing>,
+}
+
+/// Vapi's API.
+#[derive(Clone)]
+struct Vapi {
+    url: String,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Vapi {
+    async fn start() -> Vapi {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let vapi = Vapi { url, inner: Arc::default() };
+        let router = axum::Router::new().fallback(answer).with_state(vapi.clone());
+        tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+        vapi
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
+        work(&mut self.inner.lock().expect("a lock"))
+    }
+
+    fn options(&self, options: Options) -> Options {
+        options
+            .with("VOICE_PROVIDERS", "vapi")
+            .with("VOICE_COUNTRIES", "US,DE,JP")
+            .with("PUBLIC_BASE_URL", BASE)
+            .with("PROVIDER_KEYS", json!({"vapi": KEY, "vapi_secret": SECRET}).to_string())
+            .with("PROVIDER_URLS", json!({"vapi": self.url}).to_string())
+    }
+
+    async fn stack(&self) -> Stack {
+        stack_with(|options| self.options(options)).await
+    }
+
+    fn asked(&self) -> Vec<Asked> {
+        self.with(|inner| inner.asked.clone())
+    }
+
+    /// The bodies of the requests to place a call.
+    fn placed(&self) -> Vec<Value> {
+        let is_placing = |asked: &Asked| asked.method == Method::POST && asked.path == "/call";
+        self.asked().into_iter().filter(is_placing).map(|asked| asked.body).collect()
+    }
+
+    /// What becomes of the next requests to place a call.
+    fn next(&self, next: &[Placing]) {
+        self.with(|inner| inner.next = next.iter().copied().collect());
+    }
+
+    /// The ids of all calls.
+    fn ids(&self) -> Vec<String> {
+        self.with(|inner| inner.calls.keys().cloned().collect())
+    }
+
+    /// A call comes in at a line.
+    fn rings(&self, id: &str, line: &str, now: Timestamp) {
+        let call = json!({
+            "id": id, "orgId": "org", "type": "inboundPhoneCall", "status": "ringing", "phoneNumberId": line,
+            "customer": {"number": CALLER}, "createdAt": now.to_string(), "updatedAt": now.to_string(),
+            "monitor": {"controlUrl": format!("https://phone-call-websocket.x.vapi.ai/{id}/control")},
+        });
+        self.with(|inner| drop(inner.calls.insert(id.to_owned(), call)));
+    }
+
+    /// Changes a call.
+    fn becomes(&self, id: &str, members: &Value) {
+        self.with(|inner| {
+            let call = inner.calls.get_mut(id).expect("a call").as_object_mut().expect("members");
+            call.extend(members.as_object().expect("members").clone());
+        });
+    }
+
+    /// A call ends, so many seconds after it `started`.
+    fn ends(&self, id: &str, started: Timestamp, secs: u64, reason: &str) {
+        let message = |role: &str, text: &str| json!({"role": role, "message": text, "time": 1, "endTime": 2});
+        let messages =
+            [message("bot", "Hello."), message("user", "Bread, \u{202e}please."), message("bot", "Four dollars.")];
+        self.becomes(
+            id,
+            &json!({
+                "status": "ended", "endedReason": reason, "startedAt": started.to_string(),
+                "endedAt": started.plus(Duration::from_secs(secs)).to_string(),
+                "artifact": {"messages": messages, "recordingUrl": "https://storage.vapi.ai/private.mp3"},
+                "analysis": {
+                    "summary": "They talked about bread.", "successEvaluation": "true",
+                    "structuredData": {"outcome": "reached_person", "answered": ["1"]},
+                },
+            }),
+        );
+    }
+
+    fn call(&self, id: &str) -> Value {
+        self.with(|inner| inner.calls[id].clone())
+    }
+
+    /// What Vapi posts about a call.
+    fn message(&self, kind: &str, id: &str) -> Value {
+        let call = self.call(id);
+        json!({"message": {
+            "type": kind, "timestamp": 1, "status": call["status"], "endedReason": call["endedReason"],
+            "artifact": call["artifact"], "analysis": call["analysis"], "call": call,
+        }})
+    }
+
+    /// Posts as Vapi does.
+    async fn posts(&self, stack: &Stack, kind: &str, id: &str) -> Value {
+        let answer = post(stack, &self.message(kind, id), Some(SECRET)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        answer.json()
+    }
+
+    /// Reports the end of a call until its job has ended: the worker may be busy with an earlier post. Returns the job.
+    async fn reports(&self, stack: &Stack, id: &str, agent: &Agent, job: RequestId) -> Value {
+        eventually("the job's end", || async {
+            self.posts(stack, "end-of-call-report", id).await;
+            finished(agent, job).await
+        })
+        .await
+    }
+}
+
+/// A job that has completed.
+async fn finished(agent: &Agent, id: RequestId) -> Option<Value> {
+    let job = agent.payer.get(&format!("/v1/requests/{id}")).await.json();
+    (job["status"] == "completed").then_some(job)
+}
+
+async fn post(stack: &Stack, message: &Value, secret: Option<&str>) -> Answer {
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend(secret.map(|secret| ("x-vapi-secret", secret)));
+    Client::new(&stack.base_url).send("POST", HOOK, &headers, message.to_string()).await.expect("an answer")
+}
+
+async fn answer(State(vapi): State<Vapi>, method: Method, uri: Uri, headers: HeaderMap, raw: Bytes) -> Response<Body> {
+    let body: Value = serde_json::from_slice(&raw).unwrap_or_default();
+    let asked = Asked { method, path: uri.path().to_owned(), headers, body };
+    let (status, answer) = vapi.with(|inner| {
+        inner.asked.push(asked.clone());
+        answered(inner, &asked, &uri)
+    });
+    if status == 0 {
+        let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other("the connection broke"))]);
+        return Response::builder().header("content-length", "40").body(Body::from_stream(broken)).expect("a response");
+    }
+    let mut response = Response::builder().status(status).header("content-type", "application/json");
+    if status == 302 {
+        response = response.header("location", "https://signed.example/recording.mp3?signature=1");
+    }
+    response.body(Body::from(answer.to_string())).expect("a response")
+}
+
+/// Vapi's form of an error.
+fn refused(status: u16, messages: &[String], error: &str) -> (u16, Value) {
+    (status, json!({"message": messages, "error": error, "statusCode": status}))
+}
+
+fn answered(inner: &mut Inner, asked: &Asked, uri: &Uri) -> (u16, Value) {
+    let parts: Vec<&str> = asked.path.trim_matches('/').split('/').collect();
+    // The address that ends a call is a capability, and gets no key.
+    if let ("POST", [id, "control"]) = (asked.method.as_str(), &parts[..]) {
+        let is_right = !asked.headers.contains_key("authorization") && asked.body == json!({"type": "end-call"});
+        let Some(call) = inner.calls.get_mut(*id).filter(|_| is_right) else { return refused(400, &[], "Bad Request") };
+        call["status"] = json!("ended");
+        call["endedReason"] = json!("assistant-ended-call");
+        call["endedAt"] = json!(Clock::system().now().plus(Duration::from_secs(600)).to_string());
+        call["analysis"] = json!({"summary": "It was cut."});
+        return (200, json!({}));
+    }
+    let key = format!("Bearer {KEY}");
+    if asked.headers.get("authorization").and_then(|value| value.to_str().ok()) != Some(key.as_str()) {
+        return refused(401, &["Invalid Key.".to_owned()], "Unauthorized");
+    }
+    let line = |(number, id): (&str, &str)| {
+        json!({"id": id, "orgId": "org", "provider": "twilio", "number": number, "status": "active",
+            "server": {"url": format!("{BASE}{HOOK}")}})
+    };
+    match (asked.method.as_str(), &parts[..]) {
+        ("GET", ["phone-number"]) => (200, LINES.into_iter().map(line).collect()),
+        ("GET", ["phone-number", id]) => match LINES.into_iter().find(|(_, known)| known == id) {
+            Some(found) => (200, line(found)),
+            None => refused(404, &[], "Not Found"),
+        },
+        ("GET", ["call", id]) => match inner.calls.get(*id) {
+            Some(call) => (200, call.clone()),
+            None => refused(404, &[], "Not Found"),
+        },
+        ("GET", ["call", id, "mono-recording"]) if inner.calls.contains_key(*id) => (302, json!({})),
+        ("GET", ["call"]) => (200, listed(inner, uri.query().unwrap_or_default())),
+        ("POST", ["call"]) => placing(inner, &asked.body),
+        _ => refused(404, &[], "Not Found"),
+    }
+}
+
+/// The calls of a line that were created within a time.
+fn listed(inner: &Inner, query: &str) -> Value {
+    let param = |name: &str| {
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned()).unwrap_or_default()
+    };
+    let (line, from, to) = (param("phoneNumberId"), param("createdAtGe"), param("createdAtLe"));
+    let is_listed = |call: &&Value| {
+        let created = call["createdAt"].as_str().unwrap_or_default();
+        call["phoneNumberId"] == line.as_str() && from.as_str() <= created && created <= to.as_str()
+    };
+    inner.calls.values().filter(is_listed).cloned().collect()
+}
+
+/// Status 0: the answer is lost.
+fn placing(inner: &mut Inner, body: &Value) -> (u16, Value) {
+    let wrong = unknown("", body);
+    if !wrong.is_empty() {
+        return refused(400, &wrong, "Bad Request");
+    }
+    let next = inner.next.pop_front();
+    if let Some(Placing::Fails(status)) = next {
+        return refused(status, &["no".to_owned()], "no");
+    }
+    let (id, now) = (format!("019a-{}", inner.calls.len()), Clock::system().now().to_string());
+    let mut call = json!({
+        "id": id, "orgId": "org", "type": "outboundPhoneCall", "status": "queued", "createdAt": now, "updatedAt": now,
+        "subscriptionLimits": {"concurrencyBlocked": false},
+        "monitor": {"controlUrl": format!("https://phone-call-websocket.x.vapi.ai/{id}/control")},
+    });
+    for member in ["name", "phoneNumberId", "customer"] {
+        call[member] = body[member].clone();
+    }
+    inner.calls.insert(id, call.clone());
+    if next.is_some() { (0, Value::Null) } else { (201, call) }
+}
+
+/// The members that Vapi's description knows at a place of a request to place a call. `None`: any.
+fn known(at: &str) -> Option<&'static [&'static str]> {
+    let known: &[&str] = match at {
+        "" => &["name", "phoneNumberId", "customer", "assistant"],
+        "customer" => &["number", "externalId"],
+        "assistant" => &[
+            "name",
+            "firstMessage",
+            "firstMessageMode",
+            "model",
+            "voice",
+            "transcriber",
+            "maxDurationSeconds",
+            "voicemailDetection",
+            "voicemailMessage",
+            "endCallMessage",
+            "analysisPlan",
+            "artifactPlan",
+            "monitorPlan",
+            "serverMessages",
+            "server",
+            "metadata",
+        ],
+        "assistant.model" => &["provider", "model", "temperature", "maxTokens", "messages", "tools"],
+        "assistant.model.messages" => &["role", "content"],
+        "assistant.model.tools" => &["type", "destinations"],
+        "assistant.model.tools.destinations" => &["type", "number", "message", "description", "transferPlan"],
+        "assistant.model.tools.destinations.transferPlan" => &["mode"],
+        "assistant.voice" => &["provider", "voiceId", "version"],
+        "assistant.transcriber" => &["provider", "model", "language"],
+        "assistant.voicemailDetection" => &["provider", "type", "beepMaxAwaitSeconds", "backoffPlan"],
+        "assistant.voicemailDetection.backoffPlan" => &["startAtSeconds", "frequencySeconds", "maxRetries"],
+        "assistant.analysisPlan" => {
+            &["minMessagesThreshold", "summaryPlan", "successEvaluationPlan", "structuredDataPlan"]
+        }
+        "assistant.analysisPlan.summaryPlan" => &["enabled", "timeoutSeconds"],
+        "assistant.analysisPlan.successEvaluationPlan" => &["enabled", "rubric", "timeoutSeconds"],
+        "assistant.analysisPlan.structuredDataPlan" => &["enabled", "schema", "timeoutSeconds"],
+        "assistant.artifactPlan" => {
+            &["recordingEnabled", "recordingFormat", "pcapEnabled", "loggingEnabled", "transcriptPlan"]
+        }
+        "assistant.artifactPlan.transcriptPlan" => &["enabled", "assistantName", "userName"],
+        "assistant.monitorPlan" => &["listenEnabled", "controlEnabled"],
+        "assistant.server" => &["url", "timeoutSeconds", "headers", "backoffPlan"],
+        "assistant.server.backoffPlan" => &["type", "maxRetries", "baseDelaySeconds"],
+        "assistant.server.headers" | "assistant.analysisPlan.structuredDataPlan.schema" | "assistant.metadata" => {
+            return None;
+        }
+        _ => &[],
+    };
+    Some(known)
+}
+
+/// What Vapi refuses about a part of a request to place a call, or about an assistant.
+fn unknown(at: &str, value: &Value) -> Vec<String> {
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Array(items) => return items.iter().flat_map(|item| unknown(at, item)).collect(),
+        _ => return Vec::new(),
+    };
+    let Some(known) = known(at) else { return Vec::new() };
+    let mut wrong = Vec::new();
+    for (name, value) in members {
+        let path = if at.is_empty() { name.clone() } else { format!("{at}.{name}") };
+        match known.contains(&name.as_str()) {
+            true => wrong.extend(unknown(&path, value)),
+            false => wrong.push(format!("{path}: property {name} should not exist")),
+        }
+    }
+    for (name, most) in [("name", 40), ("voicemailMessage", 1_000), ("endCallMessage", 1_000)] {
+        if value[name].as_str().is_some_and(|text| text.chars().count() > most) {
+            wrong.push(format!("{name} must be shorter than or equal to {most} characters"));
+        }
+    }
+    if value["maxDurationSeconds"].as_u64().is_some_and(|secs| !(10..=43_200).contains(&secs)) {
+        wrong.push("maxDurationSeconds must not be less than 10".to_owned());
+    }
+    wrong
+}
+
+/// The assistant of an answer to a call that rings.
+#[track_caller]
+fn assistant(answer: &Value) -> &Value {
+    assert_eq!(answer.as_object().map(|members| members.len()), Some(1), "{answer}");
+    let assistant = &answer["assistant"];
+    assert!(assistant.is_object(), "{answer}");
+    assert_eq!(unknown("assistant", assistant), Vec::<String>::new());
+    assistant
+}
+
+/// Vapi's id of an agent's number.
+fn line_of(phone: &Phone) -> &'static str {
+    let found = LINES.iter().find(|(number, _)| *number == phone.number.as_str());
+    let (_, line) = found.unwrap_or_else(|| panic!("not a number of the operator: {phone:?}"));
+    assert_eq!(phone.line.as_deref(), Some(*line));
+    line
+}
+
+/// Lets the worker run a job, as its next look would.
+async fn look(stack: &Stack, id: RequestId) {
+    queue::send_or_log(&*stack.queue, id, None).await;
+}
+
+/// Lets the worker look at a job until it has ended.
+async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
+    eventually("the job's end", || async {
+        look(stack, id).await;
+        finished(agent, id).await
+    })
+    .await
+}
+
+/// The id of the agent's newest inbound call.
+async fn newest(agent: &Agent) -> RequestId {
+    let calls = agent.calls("").await;
+    calls[0]["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_else(|| panic!("{calls:?}"))
+}
+
+/// Where a link to a recording leads.
+async fn recording(stack: &Stack, url: &Value) -> Option<String> {
+    let path = url.as_str().and_then(|url| url.strip_prefix(BASE));
+    let path = path.unwrap_or_else(|| panic!("not a link of ours: {url}"));
+    let answer = Client::new(&stack.base_url).get(path, &[]).await;
+    assert_eq!(answer.status, 302, "{}", answer.text);
+    answer.header("location").map(str::to_owned)
+}
+
+#[test]
+fn a_call_that_rings_at_vapi_is_answered_and_charged_by_its_record() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 5 * MINUTE, json!({"first_message": "Rossi, hello."})).await;
+        let now = stack.app.clock.now();
+        vapi.rings("019b", line_of(&of_bob), now);
+        let answer = vapi.posts(&stack, "assistant-request", "019b").await;
+        let answered = assistant(&answer);
+        for (pointer, value) in [
+            ("/firstMessage", json!("Rossi, hello. This call is recorded.")),
+            ("/maxDurationSeconds", json!(300)),
+            ("/server/url", json!(format!("{BASE}{HOOK}"))),
+            ("/server/headers/x-vapi-secret", json!(SECRET)),
+            ("/serverMessages", json!(["end-of-call-report"])),
+            ("/model/tools", json!([{"type": "endCall"}])),
+        ] {
+            assert_eq!(answered.pointer(pointer), Some(&value), "{pointer}: {answer}");
+        }
+        // It may ask again, and gets the same; the credits are held once.
+        assert_eq!(vapi.posts(&stack, "assistant-request", "019b").await, answer);
+        assert_eq!(bob.credits(&stack).await, 0);
+        let id = newest(&bob).await;
+        let open = bob.call(id).await;
+        assert_eq!((&open["status"], &open["from"]), (&json!("in-progress"), &json!(CALLER)), "{open}");
+
+        // The end is posted before its time, then before Vapi has looked through the call, then with everything, twice.
+        vapi.becomes("019b", &json!({"status": "in-progress"}));
+        vapi.posts(&stack, "end-of-call-report", "019b").await;
+        vapi.ends("019b", now, 95, "customer-ended-call");
+        vapi.becomes("019b", &json!({"analysis": {}}));
+        vapi.posts(&stack, "status-update", "019b").await;
+        assert_eq!(bob.call(id).await["status"], "in-progress");
+        vapi.ends("019b", now, 95, "customer-ended-call");
+        vapi.reports(&stack, "019b", &bob, id).await;
+        vapi.posts(&stack, "end-of-call-report", "019b").await;
+        let call = bob.charged(id).await;
+        for (member, value) in [
+            ("status", json!("ended")),
+            ("ended_reason", json!("caller_hung_up")),
+            ("duration_seconds", json!(95)),
+            ("charge_usdc", json!("0.700000")),
+            ("summary", json!("They talked about bread.")),
+            ("transcript", json!("Assistant: Hello.\nCaller: Bread, please.\nAssistant: Four dollars.")),
+        ] {
+            assert_eq!(call[member], value, "{member}: {call}");
+        }
+        assert_eq!(bob.credits(&stack).await, 3 * MINUTE);
+        let link = recording(&stack, &call["recording_url"]).await;
+        assert_eq!(link.as_deref(), Some("https://signed.example/recording.mp3?signature=1"));
+
+        // Late, and with another length: the charge is final.
+        vapi.ends("019b", now, 280, "customer-ended-call");
+        for kind in ["end-of-call-report", "status-update", "conversation-update"] {
+            vapi.posts(&stack, kind, "019b").await;
+        }
+        look(&stack, id).await;
+        assert_eq!(bob.call(id).await["charge_usdc"], "0.700000");
+        assert_eq!(bob.credits(&stack).await, 3 * MINUTE);
+    });
+}
+
+#[test]
+fn a_caller_who_is_not_answered_hears_why_and_costs_nothing() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let now = stack.app.clock.now();
+        let (ada, of_ada) = Agent::answering(&stack, MINUTE, json!({})).await;
+        let (bob, of_bob) = Agent::answering(&stack, MINUTE - 1, json!({})).await;
+        let taken = [line_of(&of_ada), line_of(&of_bob)];
+        let free = LINES.iter().find(|(_, line)| !taken.contains(line)).expect("a line").1;
+        vapi.rings("019c-free", free, now);
+        vapi.rings("019c-poor", line_of(&of_bob), now);
+        for (id, said) in
+            [("019c-free", "This number is not in service."), ("019c-poor", "Nobody can take your call now.")]
+        {
+            let answer = vapi.posts(&stack, "assistant-request", id).await;
+            let error = answer["error"].as_str().unwrap_or_else(|| panic!("{id}: {answer}"));
+            assert!(error.starts_with(said), "{id}: {error}");
+        }
+        let declined = bob.calls("").await;
+        assert_eq!((declined.len(), &declined[0]["status"]), (1, &json!("declined")), "{declined:?}");
+        assert_eq!(bob.credits(&stack).await, MINUTE - 1);
+
+        // A caller who gives up before the assistant is there.
+        vapi.rings("019c-gone", line_of(&of_ada), now);
+        assistant(&vapi.posts(&stack, "assistant-request", "019c-gone").await);
+        assert_eq!(ada.credits(&stack).await, 0);
+        let reason = "call.ringing.sip-inbound-caller-hungup-before-call-connect";
+        let ended = json!({"status": "ended", "endedReason": reason, "endedAt": now.to_string()});
+        vapi.becomes("019c-gone", &ended);
+        let id = newest(&ada).await;
+        vapi.reports(&stack, "019c-gone", &ada, id).await;
+        let call = ada.charged(id).await;
+        assert_eq!((&call["status"], &call["charge_usdc"]), (&json!("declined"), &json!("0.000000")), "{call}");
+        assert_eq!(ada.credits(&stack).await, MINUTE);
+    });
+}
+
+#[test]
+fn posts_that_vapi_does_not_confirm_change_nothing() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let now = stack.app.clock.now();
+        let (bob, of_bob) = Agent::answering(&stack, 3 * MINUTE, json!({})).await;
+        let line = line_of(&of_bob);
+        vapi.rings("019d", line, now);
+        let rings = vapi.message("assistant-request", "019d");
+        for secret in [None, Some(""), Some("a-secret-of-the-operatoR"), Some(KEY)] {
+            let answer = post(&stack, &rings, secret).await;
+            assert_eq!(answer.error(), (401, "invalid_signature".to_owned()), "{secret:?}");
+        }
+        // Whoever has the secret cannot invent a call: Vapi knows of none, or of none at this line.
+        let with = |member: &str, value: &str| {
+            let mut message = rings.clone();
+            message["message"]["call"][member] = json!(value);
+            message
+        };
+        let other = LINES.iter().find(|(_, id)| *id != line).expect("a line").1;
+        for message in [
+            with("id", "019d-invented"),
+            with("phoneNumberId", other),
+            with("id", "../phone-number"),
+            json!({"message": {"type": "assistant-request"}}),
+        ] {
+            let answer = post(&stack, &message, Some(SECRET)).await;
+            assert!(answer.status == 200 && answer.json()["error"].is_string(), "{message}: {}", answer.text);
+        }
+        assert!(bob.calls("").await.is_empty());
+        assert_eq!(bob.credits(&stack).await, 3 * MINUTE);
+
+        // Nor can it end one, or say how long it was.
+        assistant(&vapi.posts(&stack, "assistant-request", "019d").await);
+        vapi.becomes("019d", &json!({"status": "in-progress"}));
+        let id = newest(&bob).await;
+        let mut report = vapi.message("end-of-call-report", "019d");
+        report["message"]["endedReason"] = json!("customer-ended-call");
+        report["message"]["endedAt"] = json!(now.plus(Duration::from_secs(170)).to_string());
+        let asks = || vapi.asked().into_iter().filter(|asked| asked.path == "/call/019d").count();
+        let before = asks();
+        assert_eq!(post(&stack, &report, Some(SECRET)).await.json(), json!({}));
+        eventually("the question", || async { (asks() > before).then_some(()) }).await;
+        assert_eq!(bob.call(id).await["status"], "in-progress");
+        vapi.ends("019d", now, 10, "assistant-ended-call");
+        vapi.reports(&stack, "019d", &bob, id).await;
+        let call = bob.charged(id).await;
+        assert_eq!((&call["charge_usdc"], &call["ended_reason"]), (&json!("0.350000"), &json!("assistant_hung_up")));
+
+        // What concerns nothing of ours.
+        for message in [json!({}), json!([]), json!({"message": {"type": "end-of-call-report", "call": {"id": "x"}}})] {
+            assert_eq!(post(&stack, &message, Some(SECRET)).await.status, 200, "{message}");
+        }
+        let headers = [("content-type", "application/json"), ("x-vapi-secret", SECRET)];
+        let nonsense = Client::new(&stack.base_url).send("POST", HOOK, &headers, "{").await.expect("an answer");
+        assert_eq!(nonsense.error(), (400, "invalid_request".to_owned()));
+        let embedded = support::stack().await;
+        assert_eq!(post(&embedded, &rings, Some(SECRET)).await.status, 404, "Vapi is not in use");
+    });
+}
+
+/// Its reports never arrive, and it does not hang up when it has to.
+#[test]
+fn a_call_that_vapi_says_nothing_about_is_ended_when_its_credit_ends() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| vapi.options(Options { clock: clock.clone(), ..options })).await;
+        let (bob, of_bob) = Agent::answering(&stack, MINUTE, json!({})).await;
+        vapi.rings("019e", line_of(&of_bob), clock.now());
+        assistant(&vapi.posts(&stack, "assistant-request", "019e").await);
+        vapi.becomes("019e", &json!({"status": "in-progress", "startedAt": clock.now().to_string()}));
+        let id = newest(&bob).await;
+        clock.advance(Duration::from_secs(61));
+        looked_at(&stack, &bob, id).await;
+        assert_eq!(vapi.call("019e")["status"], "ended");
+        let call = bob.charged(id).await;
+        assert_eq!(
+            (&call["charge_usdc"], &call["ended_reason"]),
+            (&json!("0.350000"), &json!("credit_limit")),
+            "{call}"
+        );
+        assert_eq!((&call["summary"], bob.credits(&stack).await), (&json!("It was cut."), 0));
+    });
+}
+
+fn call_to(to: impl Into<Value>) -> Value {
+    let (objective, name) = ("Ask what bread costs.", "Ann");
+    json!({"objective": objective, "target_number": to.into(), "caller_name": name, "max_duration_minutes": 3})
+}
+
+/// Pays for a call of at most three minutes; the id of its job.
+async fn buy(agent: &Agent, to: &str) -> RequestId {
+    let body = call_to(to);
+    let unpaid = agent.payer.ask(CALL, &body).await;
+    let accepted = agent.payer.redeem(CALL, &unpaid, &body).await;
+    assert_eq!(accepted.status, 202, "{}", accepted.text);
+    accepted.json()["request_id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
+}
+
+/// What an agent has paid on chain so far, and the credits that it has, in micro-USDC.
+async fn money(agent: &Agent, stack: &Stack) -> (u64, u64) {
+    let left = u64::try_from(agent.payer.balance(stack).await).expect("an amount");
+    (FUNDS - left, agent.credits(stack).await)
+}
+
+#[test]
+fn a_call_outside_is_placed_once_and_charged_by_its_record() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (ada, of_ada) = Agent::with_number(&stack).await;
+        let now = stack.app.clock.now();
+        let to = outside(now);
+        let id = buy(&ada, to).await;
+        let placed = eventually("the call", || async { vapi.placed().first().cloned() }).await;
+        let first = "Hello, this is an AI assistant calling for Ann. This call is recorded.";
+        for (pointer, value) in [
+            ("/name", json!(format!("{id}.0"))),
+            ("/phoneNumberId", json!(line_of(&of_ada))),
+            ("/customer/number", json!(to)),
+            ("/assistant/firstMessage", json!(first)),
+            ("/assistant/maxDurationSeconds", json!(180)),
+            ("/assistant/server/headers/x-vapi-secret", json!(SECRET)),
+            ("/assistant/analysisPlan/successEvaluationPlan/rubric", json!("PassFail")),
+        ] {
+            assert_eq!(placed.pointer(pointer), Some(&value), "{pointer}: {placed}");
+        }
+        let left = placed.pointer("/assistant/voicemailMessage").and_then(Value::as_str).expect("a message");
+        let system = placed.pointer("/assistant/model/messages/0/content").and_then(Value::as_str).expect("a prompt");
+        assert!(left.starts_with(first) && left.contains(of_ada.number.as_str()), "{left}");
+        assert!(system.contains("Ask what bread costs.") && system.contains(of_ada.number.as_str()), "{system}");
+
+        // An end that is posted before its time ends nothing.
+        let call = eventually("the call's id", || async { vapi.ids().first().cloned() }).await;
+        vapi.becomes(&call, &json!({"status": "in-progress"}));
+        vapi.posts(&stack, "end-of-call-report", &call).await;
+        look(&stack, id).await;
+        assert_eq!(finished(&ada, id).await, None);
+        vapi.ends(&call, now, 70, "customer-ended-call");
+        let job = vapi.reports(&stack, &call, &ada, id).await;
+        let result = &job["result"];
+        for (member, value) in [
+            ("status", json!("completed")),
+            ("outcome", json!("reached_person")),
+            ("ended_reason", json!("customer-ended-call")),
+            ("duration_seconds", json!(70)),
+            ("transcript", json!("Caller: Hello.\nAssistant: Bread, please.\nCaller: Four dollars.")),
+            ("summary", json!("They talked about bread.")),
+            ("success_evaluation", json!("pass")),
+            ("cost", json!("0.700000")),
+            ("credit_issued", json!("0.350000")),
+            ("from", json!(of_ada.number)),
+        ] {
+            assert_eq!(result[member], value, "{member}: {job}");
+        }
+        assert_eq!(result["structured_data"]["points"], json!([{"point": "Ask what bread costs", "answered": true}]));
+        assert!(recording(&stack, &result["recording_url"]).await.is_some());
+        assert_eq!(money(&ada, &stack).await, (3 * MINUTE, MINUTE));
+        vapi.posts(&stack, "end-of-call-report", &call).await;
+        look(&stack, id).await;
+        assert_eq!((vapi.placed().len(), money(&ada, &stack).await), (1, (3 * MINUTE, MINUTE)));
+    });
+}
+
+#[test]
+fn a_call_whose_placing_was_not_answered_is_looked_for_and_never_placed_again() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| vapi.options(Options { clock: clock.clone(), ..options })).await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        let to = outside(clock.now());
+
+        // The answer is lost: the call is found by its name.
+        vapi.next(&[Placing::Lost]);
+        let id = buy(&ada, to).await;
+        let call = eventually("the call", || async { vapi.ids().first().cloned() }).await;
+        vapi.ends(&call, clock.now(), 20, "voicemail");
+        let job = looked_at(&stack, &ada, id).await;
+        assert_eq!((&job["result"]["outcome"], &job["result"]["cost"]), (&json!("voicemail_left"), &json!("0.350000")));
+        assert_eq!((vapi.placed().len(), money(&ada, &stack).await), (1, (3 * MINUTE, 2 * MINUTE)), "{job}");
+
+        // Refused for good, and refused for now.
+        for (next, placings, status, back) in [
+            (vec![Placing::Fails(400)], 1, "failed", 3),
+            (vec![Placing::Fails(401), Placing::Fails(401)], 3, "completed", 2),
+        ] {
+            let (before, calls, had) = (vapi.placed().len(), vapi.ids(), money(&ada, &stack).await);
+            vapi.next(&next);
+            let id = buy(&ada, to).await;
+            let job = eventually("the job's end", || async {
+                for call in vapi.ids().iter().filter(|call| !calls.contains(call)) {
+                    vapi.ends(call, clock.now(), 20, "customer-ended-call");
+                }
+                look(&stack, id).await;
+                finished(&ada, id).await
+            })
+            .await;
+            assert_eq!(job["result"]["status"], status, "{next:?}: {job}");
+            assert_eq!(vapi.placed().len() - before, placings, "{next:?}: {job}");
+            let has = money(&ada, &stack).await;
+            assert_eq!((has.0 - had.0, has.1 - had.1), (3 * MINUTE, back * MINUTE), "{next:?}: {job}");
+        }
+
+        // It may have been placed, and is nowhere: nobody is called again, and nothing is charged.
+        let (before, had) = (vapi.placed().len(), money(&ada, &stack).await);
+        vapi.next(&[Placing::Fails(500)]);
+        let id = buy(&ada, to).await;
+        eventually("the call", || async { (vapi.placed().len() > before).then_some(()) }).await;
+        clock.advance(Duration::from_secs(181));
+        let job = looked_at(&stack, &ada, id).await;
+        assert_eq!((&job["result"]["status"], vapi.placed().len() - before), (&json!("failed"), 1), "{job}");
+        let has = money(&ada, &stack).await;
+        assert_eq!((has.0 - had.0, has.1 - had.1), (3 * MINUTE, 3 * MINUTE), "{job}");
+    });
+}
+
+#[test]
+fn numbers_outside_are_refused_before_a_price() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        let now = stack.app.clock.now();
+        let asleep = OUTSIDE.iter().find(|(country, _)| is_quiet(country, now)).expect("it is night somewhere").1;
+        for (to, code) in [
+            (json!(asleep), "quiet_hours"),
+            (json!("+442079460018"), "country_not_allowed"),
+            (json!([outside(now), CALLER]), "invalid_request"),
+            (json!(Number::fictitious(77)), "invalid_request"),
+        ] {
+            let refused = ada.payer.ask(CALL, &call_to(to.clone())).await;
+            assert_eq!(refused.error(), (400, code.to_owned()), "{to}: {}", refused.text);
+        }
+        assert!(vapi.placed().is_empty());
+        // Without a provider, nobody outside can be called.
+        let embedded = support::stack().await;
+        let refused = ada.at(&embedded).payer.ask(CALL, &call_to(outside(now))).await;
+        assert_eq!(refused.status, 503, "{}", refused.text);
+    });
+}
