@@ -6,6 +6,7 @@ mod crashes;
 mod exchange;
 mod inbound;
 mod outbound;
+mod providers;
 mod races;
 mod settings;
 

@@ -97,7 +97,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, ToolError> {
 }
 
 fn made_by(source: &str) -> Source {
-    let provider = crate::providers::NAMES.into_iter().find(|name| *name == source);
+    let provider = crate::providers::SOURCES.into_iter().find(|name| *name == source);
     provider.map_or(Source::embedded("phone_numbers"), |name| Source::upstream(name, None))
 }
 

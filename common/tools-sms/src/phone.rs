@@ -160,7 +160,7 @@ pub fn emergency(raw: &str) -> Option<ApiError> {
 
 /// The source of numbers now: the provider in use, or [`EMBEDDED`].
 pub fn source(config: &Config) -> &'static str {
-    providers::chosen(config).unwrap_or(EMBEDDED)
+    providers::of_numbers(config).unwrap_or(EMBEDDED)
 }
 
 /// The agent's number of a source.
@@ -198,9 +198,14 @@ pub async fn register(
     // The number in place of a lost one is paid for.
     let bought_by = lost.as_ref().map_or(request_id, |lost| lost.bought_by);
     let now = toolbox.clock.now();
+    let lines = providers::lines(toolbox, deadline).await.unwrap_or_else(|error| {
+        log::failure("the provider of calls did not tell its numbers", &error.detail());
+        Vec::new()
+    });
     for number in free(db, candidates(toolbox, source, agent, deadline).await?).await? {
         let id = uuid_of(&[b"phone", number.as_str().as_bytes()]);
         let source = source.to_owned();
+        let line = lines.iter().find(|line| line.number == number).map(|line| line.id.clone());
         let phone = Phone {
             id,
             agent,
@@ -211,7 +216,7 @@ pub async fn register(
             last_used_at: None,
             lost_at: None,
             inbound: None,
-            line: None,
+            line,
         };
         if let Some(phone) = give(db, phone, lost.as_ref()).await? {
             return Ok(Registered::of(phone, request_id));
@@ -247,7 +252,7 @@ async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phon
 
 /// The number that an earlier attempt of this job registered. The provider may have changed since.
 pub async fn bought(db: &Db, agent: AgentId, request_id: RequestId) -> Result<Option<Phone>, StoreError> {
-    for source in providers::NAMES.into_iter().chain([EMBEDDED]) {
+    for source in providers::SOURCES.into_iter().chain([EMBEDDED]) {
         let phone = of_agent(db, agent, source).await?.filter(|phone| phone.bought_by == request_id);
         if phone.is_some() {
             return Ok(phone);

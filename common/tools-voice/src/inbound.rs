@@ -17,7 +17,7 @@ use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::call::Event;
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Turn};
-use crate::{ending, notices, plan};
+use crate::{ending, events, notices, plan};
 
 /// Longest wait before a job is run again whose rows could not be read or written.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -62,6 +62,9 @@ const SOURCE: Source = Source::embedded("exchange");
 /// `None`: there is no such call.
 async fn work(toolbox: &Toolbox, task: &Task) -> Result<Option<Output>, StoreError> {
     let (db, id, now) = (&toolbox.db, task.request_id, toolbox.clock.now());
+    if let Some(again) = events::hear(toolbox, id, task.is_over).await? {
+        return Ok(Some(Output::waiting(again, SOURCE)));
+    }
     let Some((mut call, _)) = ending::apply(db, id, now, Event::Looked).await? else { return Ok(None) };
     if call.is_open() && task.is_over {
         let answered = call.state.as_ref().map_or(now, |state| state.answered);

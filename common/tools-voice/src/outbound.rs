@@ -40,6 +40,7 @@ use crate::call::{Ended, Mode, State};
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Speaker, Turn};
 use crate::exchange::{self, Dialled, Said};
+use crate::outside;
 use crate::plan::{self, EACH, MAX_MINUTES, MAX_TARGETS};
 use crate::quote::{self, Locked};
 use crate::script::{self, Brief, Found, MAX_NAME};
@@ -49,7 +50,7 @@ const DEADLINE: Duration = Duration::from_secs(100);
 /// A run is stopped then, so that the engine does not: it would fail the job.
 const STOP: Duration = Duration::from_secs(93);
 /// The same for a job that is over.
-const CLOSING: Duration = Duration::from_secs(20);
+const CLOSING: Duration = Duration::from_secs(50);
 /// No leg is begun later than this in a run, and none is spoken in for longer.
 const DIALLING: Duration = Duration::from_secs(30);
 const SPEAKING: Duration = Duration::from_secs(40);
@@ -98,7 +99,13 @@ pub static SPEC: ToolSpec = ToolSpec {
     keeps_record: true,
     judged: &["objective", "context", "caller_persona", "caller_name"],
     may_include: Some(&buy::SPEC),
-    refusals: &[(400, "emergency_number_blocked"), (400, "number_not_needed")],
+    refusals: &[
+        (400, "emergency_number_blocked"),
+        (400, "number_not_needed"),
+        (400, "country_not_allowed"),
+        (400, "quiet_hours"),
+        (429, "voice_limit_reached"),
+    ],
     category: "communication",
     deadline: DEADLINE,
     input: &[
@@ -281,6 +288,9 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
     let begun = Instant::now();
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let locked = Locked::of(task)?;
+    if let Some(to) = outside::target(&toolbox.db, task.request_id, &quote::targets(&task.input)).await? {
+        return outside::work(toolbox, task, &locked, &to, begun).await;
+    }
     let mut found = legs(db, task.request_id).await?;
     if found.is_empty() && locked.source != phone::source(&toolbox.config) {
         // An earlier run has got the number of the former provider: it is charged.
@@ -324,6 +334,9 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
 
 /// The end of a job that is given up: what is open is hung up, and what was said is charged.
 async fn over(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
+    if let Some(to) = outside::target(&toolbox.db, task.request_id, &quote::targets(&task.input)).await? {
+        return outside::work(toolbox, task, &Locked::of(task)?, &to, Instant::now()).await;
+    }
     let found = legs(&toolbox.db, task.request_id).await?;
     for leg in found.iter().filter(|leg| leg.ended.is_none()) {
         if hang_up(toolbox, leg).await? {
@@ -335,7 +348,7 @@ async fn over(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
 }
 
 /// The agent's number.
-async fn caller(toolbox: &Toolbox, task: &Task, begun: Instant) -> Result<Phone, Stop> {
+pub(crate) async fn caller(toolbox: &Toolbox, task: &Task, begun: Instant) -> Result<Phone, Stop> {
     match phone::register(toolbox, task.agent, task.request_id, begun + LOOK_UP).await {
         Ok(Registered::New(phone) | Registered::Known(phone)) => {
             phone::used(&toolbox.db, &phone, toolbox.clock.now()).await?;
@@ -655,6 +668,7 @@ fn output() -> Value {
                         },
                     },
                     "message_left": {"type": "boolean"},
+                    "callback_number": text,
                 },
                 "required": ["points", "message_left"],
             },

@@ -18,8 +18,8 @@ use tools_sms::buy::{self, NOT_NEEDED};
 use tools_sms::number::Number;
 use tools_sms::phone;
 
-use crate::outbound;
 use crate::plan::{self, DEFAULT_MINUTES, MAX_MINUTES, Price};
+use crate::{outbound, outside};
 
 pub static QUOTER: Quoter = Quoter {
     spec: &outbound::SPEC,
@@ -94,7 +94,10 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         None => None,
     };
     let to = targets(&request.input);
-    check_targets(&toolbox, &request.input, own.as_ref().map(|phone| &phone.number)).await?;
+    let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
+    let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
+    let minutes = minutes.min(MAX_MINUTES);
+    check_targets(&toolbox, &request, own.as_ref().map(|phone| &phone.number), minutes).await?;
     let fee = match own {
         Some(_) => Usdc::ZERO,
         None if phone::none_left(db, source, now).await? => {
@@ -102,10 +105,8 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         }
         None => config.prices.tools.get(buy::SPEC.name).copied().unwrap_or(phone::FEE),
     };
-    let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
-    let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
     let locked = Locked {
-        minutes: minutes.min(MAX_MINUTES),
+        minutes,
         legs: u32::try_from(to.len()).unwrap_or(u32::MAX),
         source: source.to_owned(),
         each: request.tool.price.usual().micro(),
@@ -115,10 +116,16 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     asked(&locked, &request.input, &to)
 }
 
-/// Refuses numbers that cannot be called: the agent's own, and those that no agent here has.
-async fn check_targets(toolbox: &Toolbox, input: &Map<String, Value>, own: Option<&Number>) -> Result<(), ApiError> {
+/// Refuses numbers that cannot be called: the agent's own, and those that neither an agent here has nor a provider reaches.
+async fn check_targets(
+    toolbox: &Toolbox,
+    request: &QuoteRequest,
+    own: Option<&Number>,
+    minutes: u32,
+) -> Result<(), ApiError> {
+    let input = &request.input;
     let count = outbound::named(input).count();
-    let (mut wrong, mut is_outside) = (Vec::new(), false);
+    let mut wrong = Vec::new();
     for (index, text) in outbound::named(input).enumerate() {
         let Ok(number) = Number::parse(text) else { continue };
         let path = outbound::path(count, index);
@@ -127,16 +134,12 @@ async fn check_targets(toolbox: &Toolbox, input: &Map<String, Value>, own: Optio
         } else if phone::owner_of(&toolbox.db, &number).await?.is_none() {
             match number.is_fictitious() {
                 true => wrong.push(FieldError::new(path, "is a number that nobody here has")),
-                false => is_outside = true,
+                false => outside::check(toolbox, &number, &path, count, request.agent, minutes).await?,
             }
         }
     }
     if !wrong.is_empty() {
         return Err(ApiError::InvalidRequest(wrong));
-    }
-    if is_outside {
-        let what = "provider for calls to numbers outside this deployment (VOICE_PROVIDERS)".to_owned();
-        return Err(ApiError::NotConfigured { what });
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! The calls that an agent's numbers answered or declined.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -14,9 +16,10 @@ use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Params, Segment, private_text};
 use platform::store::{Db, StoreError};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tools_voice::call::Event;
 use tools_voice::calls::{self, Call, Direction, MAX_PAGE, RECORDING_VALID};
-use tools_voice::{dialogue, ending};
+use tools_voice::{dialogue, ending, providers};
 use uuid::Uuid;
 
 use crate::{Voice, call_not_found, queue_job};
@@ -90,7 +93,10 @@ pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> R
         let (toolbox, now) = (state.toolbox(), state.app().clock.now());
         let id = calls::read_recording_token(&toolbox.mail_secret, &token, now).ok_or_else(no_such_recording)?;
         let call = calls::load(&toolbox.db, id).await?.filter(|call| !call.is_expired(now));
-        let url = call.and_then(|call| call.recording).ok_or_else(no_such_recording)?;
+        let id = call.and_then(|call| call.recording.and(call.provider_id)).ok_or_else(no_such_recording)?;
+        let url = providers::recording(toolbox, &id, Instant::now() + Duration::from_secs(10)).await;
+        let url = url.map_err(|error| ApiError::Unavailable(StoreError::new(error.detail())))?;
+        let url = url.ok_or_else(no_such_recording)?;
         let to = HeaderValue::from_str(&url).map_err(|_| no_such_recording())?;
         let answer = Response::builder()
             .status(StatusCode::FOUND)

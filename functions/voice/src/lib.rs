@@ -3,6 +3,7 @@
 
 mod calls;
 mod exchange;
+mod hooks;
 mod settings;
 
 use std::sync::Arc;
@@ -55,7 +56,8 @@ pub fn router(gate: Arc<Gate>, keys: SigningKey) -> Router {
         .route("/v1/tools/voice/exchange", post(exchange::dial))
         .route("/v1/tools/voice/exchange/{id}", get(exchange::show))
         .route("/v1/tools/voice/exchange/{id}/turns", post(exchange::say))
-        .route("/v1/tools/voice/exchange/{id}/hang-up", post(exchange::hang_up));
+        .route("/v1/tools/voice/exchange/{id}/hang-up", post(exchange::hang_up))
+        .route("/v1/providers/vapi", post(hooks::vapi));
     for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == GROUP) {
         for path in tool.paths {
             let sell = move |State(state): State<Voice>, request: Request| sell(state, tool, request);

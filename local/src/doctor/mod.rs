@@ -12,6 +12,7 @@ mod service;
 mod settings;
 mod sms;
 mod tools;
+mod voice;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -103,6 +104,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     let Some(config) = settings::check(environment, &mut report) else { return report };
     email::check(&config, &mut report);
     sms::check(&config, &mut report);
+    voice::check(&config, &mut report);
     let config = Arc::new(config);
     let connections = match Connections::open(&config) {
         Ok(connections) => connections,
@@ -120,6 +122,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     service::check(&app, &connections, &mut report).await;
     email::records(&app, &connections, &mut report).await;
     sms::numbers(&app, &connections, &mut report).await;
+    voice::numbers(&app, &connections, &mut report).await;
     tools::check(&app, &connections, blobs(environment, &app), &mut report).await;
     report
 }

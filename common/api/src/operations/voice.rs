@@ -2,6 +2,7 @@
 //! agents call numbers of this deployment.
 
 use base::input::{Field, Kind};
+use serde_json::json;
 use tools_voice::config;
 use tools_voice::dialogue::MAX_SAID;
 
@@ -233,7 +234,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The call", Shape::Object(&[OK, has("data", Shape::Ref(&INBOUND_CALL))]))])
         .refuses(&[NO_CALL]),
     Operation::get("/v1/tools/voice/recordings/{token}", "getRecording", "The recording of a call")
-        .about("The address is a `recording_url`; it needs no proof and is valid for 15 minutes.")
+        .about("The address is a `recording_url`; it needs no proof. That of an answered call is valid for 15 minutes, that of a bought call for 30 days.")
         .answers(&[Answer::other(302, "Where the recording is", &[]).headers(&[("Location", true, "Its address")])])
         .refuses(&[(404, "recording_not_found"), (503, "provider_unavailable")]),
     Operation::post("/v1/tools/voice/exchange", "dial", "Calls a number of this deployment, by text")
@@ -285,4 +286,17 @@ pub static OPERATIONS: &[Operation] = &[
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("The call as it ended", ONE_DIALLED)])
         .refuses(&[NO_CALL]),
+    Operation::post("/v1/providers/vapi", "vapiEvents", "For Vapi: a call that rings, or what became of one")
+        .about("With the deployment's secret in `X-Vapi-Secret`. 404 if calls do not go by Vapi here.")
+        .body(Body::Json { schema: || json!({}), required: true })
+        .answers(&[Answer::ok("Taken; for a call that rings, how to treat it", Shape::Map(&Shape::Any))])
+        .refuses(&[
+            (400, "invalid_request"),
+            (401, "invalid_signature"),
+            (404, "not_found"),
+            (413, "payload_too_large"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ])
+        .beyond_schema("the secret has to be ours"),
 ];
