@@ -670,7 +670,7 @@ mod tests {
         let turn = |speaker: Speaker, text: &str| Turn { speaker, text: text.to_owned() };
         assert_eq!(of_outbound.turns, [turn(Speaker::Caller, "Hello there"), turn(Speaker::Assistant, "Hi you")]);
         assert_eq!((of_outbound.summary.as_deref(), of_outbound.is_success), (Some("They talked"), Some(true)));
-        assert_eq!((of_outbound.outcome, of_outbound.answered), (Some("reached_person"), vec![1]));
+        assert_eq!((of_outbound.outcome, of_outbound.answered.clone()), (Some("reached_person"), vec![1]));
         assert_eq!(of_outbound.length(), Some(Duration::from_millis(90_500)));
         assert!(of_outbound.is_whole && of_outbound.has_recording);
         call["type"] = json!("inboundPhoneCall");
