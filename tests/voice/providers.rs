@@ -21,7 +21,7 @@ use tools_sms::number::Number;
 use tools_sms::phone::Phone;
 use tools_voice::quiet::is_quiet;
 
-use super::{Agent, FUNDS, MINUTE};
+use super::{Agent, FUNDS, MINUTE, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
 const HOOK: &str = "/v1/providers/vapi";
@@ -752,7 +752,10 @@ fn numbers_outside_are_refused_before_a_price() {
     run(async {
         let vapi = Vapi::start().await;
         let stack = vapi.stack().await;
-        let (ada, _) = Agent::with_number(&stack).await;
+        let (ada, own) = Agent::with_number(&stack).await;
+        // Calls are not passed on to other countries either: that is the operator's line.
+        let abroad = settings(json!({"allowed_tools": ["transfer_call"], "transfer_number": "+442079460018"}));
+        assert_eq!(ada.put(&own, &abroad).await.error(), (400, "country_not_allowed".to_owned()));
         let now = stack.app.clock.now();
         let asleep = OUTSIDE.iter().find(|(country, _)| is_quiet(country, now)).expect("it is night somewhere").1;
         for (to, code) in [

@@ -20,6 +20,7 @@ use http::StatusCode;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
 use messages::run::Stop;
+use platform::config::Config;
 use platform::http::{ApiError, log};
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
@@ -172,11 +173,7 @@ pub(crate) async fn check(
     }
     let refused = |status: StatusCode, code: &'static str, message: String| ApiError::Tool { status, code, message };
     let (number, region) = (to.as_str(), to.region());
-    if !config.voice.countries.iter().any(|country| country == region) {
-        let countries = config.voice.countries.join(", ");
-        let message = format!("{number} is a number of {region}; calls out of this deployment go to {countries}");
-        return Err(refused(StatusCode::BAD_REQUEST, "country_not_allowed", message));
-    }
+    check_country(config, to)?;
     if quiet::is_quiet(region, now) {
         let message = format!("{number} is called only while it is from 8 to 21 h in all of {region}");
         return Err(refused(StatusCode::BAD_REQUEST, "quiet_hours", message));
@@ -187,6 +184,22 @@ pub(crate) async fn check(
         true => Err(refused(StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached", too_many())),
         false => Ok(()),
     }
+}
+
+/// Whether calls out of this deployment, also those that are passed on, may go to the number's country (`VOICE_COUNTRIES`).
+pub fn is_served(config: &Config, to: &Number) -> bool {
+    config.voice.countries.iter().any(|country| country == to.region())
+}
+
+/// # Errors
+/// 400 `country_not_allowed`.
+pub fn check_country(config: &Config, to: &Number) -> Result<(), ApiError> {
+    if is_served(config, to) {
+        return Ok(());
+    }
+    let (number, region, countries) = (to.as_str(), to.region(), config.voice.countries.join(", "));
+    let message = format!("{number} is a number of {region}; calls out of this deployment go to {countries}");
+    Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "country_not_allowed", message })
 }
 
 fn too_many() -> String {

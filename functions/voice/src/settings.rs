@@ -12,7 +12,7 @@ use platform::http::{ApiError, Segment, headers, private_json, read_body};
 use serde_json::{Value, json};
 use tools_sms::phone::{self, Phone};
 use tools_voice::config::{self, InboundConfig};
-use tools_voice::settings;
+use tools_voice::{outside, providers, settings};
 use uuid::Uuid;
 
 use crate::{Voice, not_found, number_not_found};
@@ -43,6 +43,12 @@ pub async fn put(State(state): State<Voice>, Segment(id): Segment, headers: Head
         let phone = owned(&state, caller.agent, &id).await?;
         if config.transfer_number.as_ref() == Some(&phone.number) {
             return Err(ApiError::field("transfer_number", "is this number itself"));
+        }
+        // A provider passes calls on over the operator's line.
+        if let Some(to) = config.transfer_number.as_ref().filter(|to| !to.is_fictitious())
+            && providers::chosen(&app.config).is_some()
+        {
+            outside::check_country(&app.config, to)?;
         }
         state.toolbox().judge.judge(&said(&config)).await?;
         let set_by = headers::idempotency_key(&headers)?;

@@ -180,6 +180,7 @@ pub static OPERATIONS: &[Operation] = &[
         )])
         .refuses(&[
             NO_NUMBER,
+            (400, "country_not_allowed"),
             (400, "emergency_number_blocked"),
             (400, "content_blocked"),
             TAKEN,

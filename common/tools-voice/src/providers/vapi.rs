@@ -27,6 +27,7 @@ use crate::call::{Ended, Mode, Phase, State};
 use crate::calls::{Call, MAX_TURNS};
 use crate::config::{InboundConfig, Language, Tool};
 use crate::dialogue::{self, MAX_SAID, Speaker, Turn, cleaned};
+use crate::outside;
 
 pub use tools_sms::providers::vapi::{NAME, hook_url};
 
@@ -304,9 +305,14 @@ pub async fn ringing(
 pub async fn treatment(toolbox: &Toolbox, call: &Call) -> Result<Value, OutboundError> {
     let account = Account::of(&toolbox.outbound).await?;
     let (Some(config), Some(state)) = (&call.config, &call.state) else { return Ok(declined(None)) };
+    // The operator pays for the line on which a call is passed on.
+    let is_served = |number: &Number| !number.is_fictitious() && outside::is_served(&toolbox.config, number);
+    let transfer_number = config.transfer_number.clone().filter(is_served);
+    let config = &InboundConfig { transfer_number, ..config.clone() };
     match (state.phase, state.mode, &config.transfer_number) {
         (Phase::Ended { .. }, _, _) => Ok(declined(None)),
         (_, Mode::Transfer, Some(number)) => Ok(passed_on(config, number)),
+        (_, Mode::Transfer, None) => Ok(declined(None)),
         _ => {
             let server = server(toolbox.config.base_url.as_deref(), &account.secret);
             Ok(json!({"assistant": answering(config, state, server)}))
