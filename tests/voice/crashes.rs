@@ -1,22 +1,24 @@
-//! The process dies while two agents talk, while a number's settings are put, or while a bought call goes on. Each call rings
-//! once, its record has no gap, and its callee is charged once and told once.
+//! The process dies while two agents talk, while a call is passed on, or while a number's settings are put. Each call rings once,
+//! its record has no gap, and its callee is charged once and told once. (Bought calls: `outbound`.)
 
-use base::clock::Timestamp;
+use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
+use local::Options;
 use platform::store::queue::send_or_log;
 use platform::store::{Db, StoreError};
 use serde_json::{Value, json};
 use tools::Toolbox;
-use tools_sms::phone::{self, EMBEDDED, Phone};
+use tools_sms::phone::Phone;
+use tools_voice::call::SILENCE;
 use tools_voice::calls::{self, Call};
 use tools_voice::exchange::{self, Dialled, Said};
 use tools_voice::plan;
 
-use super::{Agent, FUNDS, MINUTE, data, inbound_of, settings};
-use crate::support::crashes::{Death, Dying, Survived, die_at_steps};
+use super::inbound::closed;
+use super::{Agent, MINUTE, data, inbound_of, settings};
+use crate::support::crashes::{Death, Dying, die_at_steps};
 use crate::support::run;
 
-const CALL: &str = "/v1/tools/voice/call";
 const WORDS: [&str; 2] = ["How much is bread?", "When are you open?"];
 
 #[test]
@@ -30,9 +32,8 @@ fn settings_survive_a_crash_at_every_step() {
 }
 
 #[test]
-fn a_bought_call_survives_a_crash_anywhere() {
-    // A caller says at most twelve lines.
-    run(die_at_steps(12, 9, die_in_a_bought_call));
+fn a_call_that_is_lost_while_it_is_passed_on_ends_by_itself() {
+    run(die_at_steps(1, 3, die_in_a_transfer));
 }
 
 /// Dials, talks and hangs up. What was done before is done again.
@@ -99,6 +100,36 @@ async fn die_in_a_talk(death: Death) -> bool {
     died
 }
 
+/// Nobody goes on with the dial. Each call that rang costs its first minute, and the caller's line is free after that.
+async fn die_in_a_transfer(death: Death) -> bool {
+    let standing_still = |options: Options| Options { clock: Clock::pinned(Clock::system().now()), ..options };
+    let dying = Dying::start(death, standing_still).await;
+    let (dana, of_dana) = Agent::answering(&dying.stack, 10 * MINUTE, json!({})).await;
+    let hours = closed(dying.stack.app.clock.now());
+    let passing = json!({"business_hours": hours, "after_hours": "transfer", "transfer_number": of_dana.number});
+    let (bob, of_bob) = Agent::answering(&dying.stack, 10 * MINUTE, passing).await;
+    let (carl, of_carl) = Agent::with_number(&dying.stack).await;
+    let (id, toolbox) = (RequestId::random(), dying.stack.worker.toolbox.clone());
+    let dial = exchange::dial(&toolbox, of_carl.agent, &of_carl, &of_bob.number, id, plan::EACH);
+    let (stack, _, died) = dying.die_in(dial).await;
+
+    stack.app.clock.advance(SILENCE);
+    for (callee, id) in [(bob, id), (dana, exchange::passed_id(id))] {
+        let callee = callee.at(&stack);
+        let has_rung = calls::load(&stack.app.db, id).await.expect("a database").is_some();
+        if has_rung {
+            send_or_log(&*stack.queue, id, None).await;
+            let record = callee.charged(id).await;
+            assert_eq!(record["charge_usdc"], "0.350000", "{death:?}: {record}");
+        }
+        let left = if has_rung { 9 * MINUTE } else { 10 * MINUTE };
+        assert_eq!(callee.credits(&stack).await, left, "{death:?}");
+    }
+    carl.at(&stack).ring(&of_dana.number).await;
+    stack.kill().await;
+    died
+}
+
 async fn die_in_a_put(death: Death) -> bool {
     let dying = Dying::start(death, |options| options).await;
     let (bob, of_bob) = Agent::with_number(&dying.stack).await;
@@ -133,35 +164,4 @@ fn is_as_wanted(found: &Value, wanted: &Value) {
     for (name, value) in wanted.as_object().expect("members") {
         assert_eq!(&found[name], value, "{name}");
     }
-}
-
-async fn die_in_a_bought_call(death: Death) -> bool {
-    let dying = Dying::start(death, |options| options).await;
-    let (bob, of_bob) = Agent::answering(&dying.stack, 10 * MINUTE, json!({})).await;
-    let ada = Agent::new(&dying.stack).await;
-    let body = json!({
-        "objective": "Ask how much bread is, and when they are open.", "target_number": of_bob.number,
-        "max_duration_minutes": 2,
-    });
-    let unpaid = ada.payer.ask(CALL, &body).await;
-    let Survived { stack, payer, request_id, job, died } = dying.pay(&ada.payer, CALL, &unpaid, &body).await;
-
-    assert_eq!(job["status"], "completed", "{death:?}: {job}");
-    let db = &stack.app.db;
-    let own = phone::of_agent(db, payer.agent(), EMBEDDED).await.expect("a database").expect("a number");
-    assert_eq!(own.bought_by, request_id, "{death:?}");
-    let bob = bob.at(&stack);
-    let calls = bob.calls("").await;
-    let [call] = &calls[..] else { panic!("{death:?}: it rang once: {calls:?}") };
-    let id: RequestId = call["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
-    assert_eq!(call["status"], "ended", "{death:?}: {job}");
-    // The message of its end may be lost with the process.
-    send_or_log(&*stack.queue, id, None).await;
-    bob.charged(id).await;
-    let charged = 10 * MINUTE - bob.credits(&stack).await;
-    let paid = FUNDS - u64::try_from(payer.balance(&stack).await).expect("an amount");
-    let ada = Agent { payer };
-    assert_eq!(paid - ada.credits(&stack).await, phone::FEE.micro() + charged, "{death:?}: {job}");
-    stack.kill().await;
-    died
 }

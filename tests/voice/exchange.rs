@@ -4,15 +4,18 @@
 use std::time::Duration;
 
 use base::clock::Clock;
+use base::digest::sha256_parts;
 use base::ids::{RequestId, uuid_of};
 use futures_util::future::join_all;
+use gate::limits::{self, Class, RateLimitSlot, STOP_SEEN_FOR, Subject};
 use local::{Options, Stack};
 use platform::store::queue::send_or_log;
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tools_sms::phone::Phone;
 use tools_voice::calls;
-use tools_voice::velocity::{MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
+use tools_voice::dialogue::{Speaker, Turn};
+use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
 
 use super::{Agent, EXCHANGE, MINUTE, call_id, data, settings};
 use crate::support::{run, stack, stack_with};
@@ -63,6 +66,10 @@ fn a_caller_speaks_in_turns() {
             let refused = (answer.error(), answer.json()["details"][0]["path"].clone());
             assert_eq!(refused, ((400, "invalid_request".to_owned()), json!("text")), "{}", answer.text);
         }
+
+        // It is not said, and takes no turn.
+        let threat = carl.say(call, "I will kill you.").await;
+        assert_eq!(threat.error(), (400, "content_blocked".to_owned()), "{}", threat.text);
 
         // Eight turns in a started minute.
         for _ in 0..7 {
@@ -135,6 +142,9 @@ fn a_dial_with_a_key_rings_once() {
         let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
         let (carl, _) = Agent::with_number(&stack).await;
         let body = json!({"to": of_bob.number}).to_string();
+        let route_and_key: [&[u8]; 2] = [b"POST /v1/tools/voice/exchange", b"once"];
+        let taken = format!("ONCE#{}", const_hex::encode(sha256_parts(&route_and_key)));
+        let taken = Key::new(format!("AGENT#{}", carl.payer.agent()), taken);
         let mut answers = Vec::new();
         for _ in 0..2 {
             let proof = carl.payer.proof("write");
@@ -142,6 +152,10 @@ fn a_dial_with_a_key_rings_once() {
                 [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("idempotency-key", "once")];
             let answer = carl.payer.client.send("POST", EXCHANGE, &headers, body.clone()).await.expect("an answer");
             answers.push((answer.status, data(&answer)));
+            // The second dial finds the call, not the first answer.
+            let db = &stack.app.db;
+            let forget = Write::delete(&db.tables.agents, taken.clone()).only_if("attribute_exists(#pk)");
+            assert!(db.write_if(forget).await.expect("a database"), "the key was stored");
         }
         assert_eq!((answers[0].0, &answers[0]), (201, &answers[1]));
         assert_eq!(bob.calls("").await.len(), 1);
@@ -183,6 +197,77 @@ fn no_caller_uses_up_a_callees_credits() {
         counted(&stack, of_erin, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
         short_call(&erin, &of_dana).await;
         assert_eq!(erin.dial(&of_dana.number).await.error(), limited, "calls of a caller");
+
+        // A dial that is repeated is counted once.
+        let db = &stack.app.db;
+        let (frank, now) = (Agent::new(&stack).await.payer.agent(), stack.app.clock.now());
+        counted(&stack, format!("VOICEDAY#{frank}"), json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
+        let (call, other) = (RequestId::random(), RequestId::random());
+        for (id, is_refused) in [(call, false), (call, false), (other, true)] {
+            let why = velocity::take(db, frank, &of_bob.number, id, now).await.expect("a database");
+            assert_eq!(why.is_some(), is_refused, "{why:?}");
+        }
+    });
+}
+
+/// Also beyond the declined calls that are put on record.
+#[test]
+fn a_declined_call_leaves_the_line_free() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let (_, of_bob) = Agent::answering(&stack, 0, json!({})).await;
+        let (_, of_dana) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        counted(&stack, format!("VOICEDECLINED#{}", of_bob.id), json!({"used": 100, "expires": i64::MAX})).await;
+        let declined = data(&carl.dial(&of_bob.number).await);
+        assert_eq!(declined["call"]["status"], "declined", "{declined}");
+        carl.ring(&of_dana.number).await;
+    });
+}
+
+#[test]
+fn the_emergency_stop_stops_dials_and_no_open_call() {
+    run(async {
+        let (stack, clock) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let call = call_id(&carl.ring(&of_bob.number).await);
+        limits::stop(&stack.app, Some("testing")).await.expect("a database");
+        clock.advance(STOP_SEEN_FOR);
+        assert_eq!(carl.hears(call, "How much is bread?").await["said"], "Bread costs 4 dollars.");
+        carl.hang_up(call).await;
+        bob.charged(call).await;
+        assert_eq!(carl.dial(&of_bob.number).await.error(), (503, "service_paused".to_owned()));
+        assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
+        limits::stop(&stack.app, None).await.expect("a database");
+        clock.advance(STOP_SEEN_FOR);
+        carl.ring(&of_bob.number).await;
+    });
+}
+
+#[test]
+fn long_transcripts_are_cut_from_a_list_and_counted() {
+    run(async {
+        let (stack, clock) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        // Two of them fit into a list.
+        let long = vec![Turn { speaker: Speaker::Caller, text: "a".repeat(100_000) }; 4];
+        let mut called = Vec::new();
+        for turns in [&long[..0], &long[..], &long[..], &long[..]] {
+            let call = short_call(&carl, &of_bob).await;
+            calls::add_turns(&stack.app.db, call, 1, turns, clock.now()).await.expect("a database");
+            called.push(call);
+            clock.advance(Duration::from_secs(1));
+        }
+        let listed = bob.calls("?include_transcript=true").await;
+        let omitted: Vec<bool> = listed.iter().map(|call| call["transcript_omitted"] == true).collect();
+        assert_eq!(omitted, [false, false, true, true], "none is read after one that does not fit");
+
+        let slot = RateLimitSlot::now(&stack.app, Subject::Agent(carl.payer.agent()), Class::Export);
+        assert_eq!(slot.used(&stack.app).await.expect("a database"), 0);
+        carl.dialled(called[3]).await;
+        assert!(slot.used(&stack.app).await.expect("a database") >= 390, "KiB");
     });
 }
 

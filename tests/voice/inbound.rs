@@ -128,7 +128,7 @@ async fn check_lists(bob: &Agent, first: &Value, second: &Value) {
 }
 
 /// Business hours that are far from now: three days away.
-fn closed(now: Timestamp) -> Value {
+pub(super) fn closed(now: Timestamp) -> Value {
     const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
     // The first of January 1970 was a Thursday.
     let day = usize::try_from(now.secs().div_euclid(86_400)).expect("after 1970") + 3;

@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, Method, Response, Uri};
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use futures_util::stream;
+use gate::limits;
 use local::{Options, Stack};
 use platform::store::queue;
 use serde_json::{Value, json};
@@ -525,6 +526,20 @@ fn a_caller_who_is_not_answered_hears_why_and_costs_nothing() {
         let call = ada.charged(id).await;
         assert_eq!((&call["status"], &call["charge_usdc"]), (&json!("declined"), &json!("0.000000")), "{call}");
         assert_eq!(ada.credits(&stack).await, MINUTE);
+    });
+}
+
+#[test]
+fn a_call_that_rings_while_paid_calls_are_stopped_is_declined() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (ada, of_ada) = Agent::answering(&stack, MINUTE, json!({})).await;
+        limits::stop(&stack.app, Some("testing")).await.expect("a database");
+        vapi.rings("019c-stop", line_of(&of_ada), stack.app.clock.now());
+        let answer = vapi.posts(&stack, "assistant-request", "019c-stop").await;
+        assert!(answer["error"].as_str().is_some_and(|said| said.starts_with("Nobody can take your call")), "{answer}");
+        assert_eq!((ada.calls("").await.len(), ada.credits(&stack).await), (0, MINUTE));
     });
 }
 

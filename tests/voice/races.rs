@@ -45,7 +45,7 @@ fn a_hundred_calls_at_once_charge_at_most_the_credit() {
             for (answer, (ada, _)) in dialled.iter().zip(&callers) {
                 match answer.status {
                     201 => answered.push((ada, call_id(&data(answer)))),
-                    200 => assert_eq!(data(answer)["call"]["ended_reason"], "no_credit", "{}", answer.text),
+                    200 => assert_eq!(data(answer)["call"]["status"], "declined", "{}", answer.text),
                     // The account is too busy; nothing was taken.
                     503 => {}
                     _ => panic!("{} {}", answer.status, answer.text),
@@ -148,13 +148,15 @@ fn a_call_is_cut_to_what_credits_cover() {
         let call = call_id(&ada.ring(&of_bob.number).await);
         assert_eq!(bob.credits(&stack).await, 1_000);
         let declined = data(&eve.dial(&of_bob.number).await);
-        assert_eq!(declined["call"]["ended_reason"], "no_credit", "{declined}");
+        let shown = (&declined["call"]["status"], &declined["call"]["ended_reason"], &declined["said"]);
+        assert_eq!(shown, (&json!("declined"), &Value::Null, &Value::Null), "the callee's credits are its own affair");
         for _ in 0..3 {
             clock.advance(Duration::from_secs(50));
             ada.hears(call, "How much does bread cost?").await;
         }
         clock.advance(Duration::from_secs(50));
         assert_eq!(ada.say(call, "Are you there?").await.error(), (409, "call_ended".to_owned()));
+        assert_eq!(ada.dialled(call).await["ended_reason"], "time_limit");
         let ended = bob.charged(call).await;
         assert_eq!(end(&ended), ("credit_limit", 180, "1.050000"), "{ended}");
         assert_eq!(bob.credits(&stack).await, 1_000);

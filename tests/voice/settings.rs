@@ -181,8 +181,10 @@ fn wrong_settings_are_refused_by_name_and_change_nothing() {
         let emergency = ada.put(&phone, &json!({"transfer_number": "9-1-1"})).await;
         assert_eq!(emergency.error(), (400, "emergency_number_blocked".to_owned()), "before everything else");
         assert_eq!(emergency.json()["blocked_number"], "9-1-1");
-        let threat = ada.put(&phone, &settings(json!({"first_message": "I will kill you."}))).await;
-        assert_eq!(threat.error(), (400, "content_blocked".to_owned()), "{}", threat.text);
+        for said in ["first_message", "prompt"] {
+            let threat = ada.put(&phone, &settings(json!({said: "I will kill you."}))).await;
+            assert_eq!(threat.error(), (400, "content_blocked".to_owned()), "{}", threat.text);
+        }
         assert_eq!(data(&ada.payer.get(&inbound_of(&phone)).await), before);
     });
 }

@@ -65,6 +65,21 @@ pub enum Ended {
     Failed,
 }
 
+impl Ended {
+    /// The word for the caller. It is the callee's, but for the length that the callee's credits covered: they are its own affair.
+    pub fn to_caller(self) -> &'static str {
+        match self {
+            Ended::CallerHungUp => "caller_hung_up",
+            Ended::AssistantHungUp => "assistant_hung_up",
+            Ended::Transferred => "transferred",
+            Ended::TransferFailed => "transfer_failed",
+            Ended::TimeLimit | Ended::CreditLimit => "time_limit",
+            Ended::Silence => "silence",
+            Ended::Failed => "failed",
+        }
+    }
+}
+
 /// Whether and how a call is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -226,7 +241,7 @@ impl State {
     pub fn must_end(&self) -> (Timestamp, Ended) {
         let limit = self.answered.plus(MINUTE * self.minutes);
         let by_limit = (limit, if self.is_cut { Ended::CreditLimit } else { Ended::TimeLimit });
-        if self.silence_secs == 0 || self.phase != Phase::Talking {
+        if self.silence_secs == 0 {
             return by_limit;
         }
         let silent = self.heard.plus(Duration::from_secs(u64::from(self.silence_secs)));
@@ -392,13 +407,26 @@ mod tests {
                 vec![Action::SayUnreachable, Action::HangUp],
                 Some((9, Ended::TransferFailed, 1)),
             ),
-            ("a passed on call is silent here", config(), vec![(5, transfer), (500, Event::Heard)], vec![], None),
             (
-                "but has an end",
+                "nothing is answered while it is passed on",
+                config(),
+                vec![(5, transfer), (59, Event::Heard)],
+                vec![],
+                None,
+            ),
+            (
+                "nobody goes on with passing it on",
                 config(),
                 vec![(5, transfer), (601, Event::Looked)],
                 vec![Action::HangUp],
-                Some((600, Ended::TimeLimit, 10)),
+                Some((60, Ended::Silence, 1)),
+            ),
+            (
+                "nobody begins to pass it on",
+                passing(),
+                vec![(601, Event::Looked)],
+                vec![Action::HangUp],
+                Some((60, Ended::Silence, 1)),
             ),
             (
                 "a late look",
@@ -423,6 +451,16 @@ mod tests {
             assert_eq!(actions, last, "{name}");
             let found = state.ended().map(|(time, why)| (time, why, state.charged_minutes().unwrap()));
             assert_eq!(found, ended.map(|(secs, why, minutes)| (at(secs), why, minutes)), "{name}");
+        }
+    }
+
+    /// Whoever carries a call sees to its silence, and a person may talk where it was passed on.
+    #[test]
+    fn a_providers_call_ends_by_its_length_alone() {
+        let Answer::Answered { state, .. } = ring(Some(&config()), NOON, 100, false) else { panic!("not answered") };
+        let (passed, _) = next(&config(), &state, at(5), Event::Uses(Tool::TransferCall));
+        for state in [state, passed] {
+            assert_eq!(state.must_end(), (at(600), Ended::TimeLimit), "{state:?}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::config::{InboundConfig, Language, Tool};
 /// Most characters that a caller says at once.
 pub const MAX_SAID: usize = 1_000;
 /// Most characters of an answer.
-pub const MAX_ANSWER: usize = 1_000;
+const MAX_ANSWER: usize = 1_000;
 /// Most characters of a summary.
 const MAX_SUMMARY: usize = 500;
 /// Most words of a text that are looked at.

@@ -23,6 +23,8 @@ use crate::ringing::{self, Rang, Ring};
 
 /// Vapi waits 7.5 s in all for an answer to a call that rings.
 const RINGS: Duration = Duration::from_secs(4);
+/// What Vapi posts when a call rings.
+const RINGING: &str = "assistant-request";
 /// Longest wait for a provider that is asked about a call.
 const ASK: Duration = Duration::from_secs(15);
 /// The analysis follows the end of a call within this time, or does not come.
@@ -53,11 +55,16 @@ pub enum Posted {
 pub async fn apply_vapi(toolbox: &Toolbox, posted: &Value) -> Result<Posted, StoreError> {
     let message = &posted["message"];
     match text(message, "/type") {
-        Some("assistant-request") => Ok(Posted::Answer(rings(toolbox, message).await?)),
+        Some(RINGING) => Ok(Posted::Answer(rings(toolbox, message).await?)),
         Some("end-of-call-report") => over(&toolbox.db, message).await,
         Some("status-update") if message["status"] == "ended" => over(&toolbox.db, message).await,
         _ => Ok(Posted::Nothing),
     }
+}
+
+/// Whether a call rings with this post of Vapi's.
+pub fn is_ringing(posted: &Value) -> bool {
+    text(&posted["message"], "/type") == Some(RINGING)
 }
 
 /// The id of an inbound call: the same however often it rings.

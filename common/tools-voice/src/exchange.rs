@@ -17,7 +17,6 @@ use tools::Toolbox;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 
-use crate::answers;
 use crate::call::{self, Action, Ended, Event, Phase};
 use crate::calls::{self, Call, MAX_TURNS};
 use crate::dialogue::{self, Speaker, Turn};
@@ -27,8 +26,6 @@ use crate::velocity;
 
 /// Most turns of a caller in a started minute.
 pub const TURNS_A_MINUTE: u32 = 8;
-/// Most answers of a model in a call; then the rules answer.
-const MODEL_ANSWERS: u32 = 100;
 /// A turn that is not answered after this long is answered by nobody.
 const ANSWERING: Duration = Duration::from_secs(30);
 /// Rows that one turn of a caller can add: the words, the answer, and that nobody was reached.
@@ -115,12 +112,14 @@ pub async fn dial(
         return Ok(Dialled::Limited(why));
     }
     let ring = Ring { id, to, from: number, caller: Some(caller), provider: None, price, hops: 0 };
-    match begin(toolbox, &ring).await? {
-        Dialled::NotInService => {
-            velocity::free_line(db, number, id, now).await?;
-            Ok(Dialled::NotInService)
+    match begin(toolbox, &ring).await {
+        Ok(dialled @ Dialled::Answered { .. }) => connected(toolbox, dialled).await,
+        other => {
+            // A call that was answered all the same keeps the line while it is open.
+            let freed = velocity::free_line(db, number, id, now).await;
+            let dialled = other?;
+            freed.map(|()| dialled)
         }
-        dialled => connected(toolbox, dialled).await,
     }
 }
 
@@ -152,11 +151,7 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
     // Later rows are of a turn that was not answered to its end.
     turns.truncate(usize::try_from(call.turns).unwrap_or(usize::MAX));
     turns.push(said.clone());
-    let answer = match call.turns / 2 < MODEL_ANSWERS {
-        true => answers::answer(toolbox, config, state.mode, call.price, &turns).await,
-        false => None,
-    };
-    let reply = answer.unwrap_or_else(|| dialogue::reply(config, state.mode, &turns));
+    let reply = dialogue::reply(config, state.mode, &turns);
     let now = toolbox.clock.now();
     let answer = Turn { speaker: Speaker::Assistant, text: reply.text.clone() };
     calls::add_turns(db, id, call.turns, &[said, answer], now).await?;

@@ -8,9 +8,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::clock::Clock;
 use base::ids::RequestId;
 use platform::http::log;
 use platform::store::{Db, StoreError};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tools::spec::{Price, ToolSpec};
 use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
@@ -19,7 +22,11 @@ use crate::calls::{self, Call};
 use crate::dialogue::{self, Turn};
 use crate::{ending, events, notices, plan};
 
-/// Longest wait before a job is run again whose rows could not be read or written.
+/// Time limit of a run.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// A run is stopped then, so that the engine does not: it would fail the job, and a failed call is free.
+const STOP: Duration = Duration::from_secs(50);
+/// Longest wait before a job is run again whose run could not end it.
 const AGAIN: Duration = Duration::from_secs(60);
 /// What an unfinished call is charged if its job is given up: the minute that it was answered for.
 const FIRST_MINUTE: Duration = Duration::from_secs(60);
@@ -36,7 +43,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     price: Price::Fixed(plan::EACH),
     keeps_record: true,
     category: "communication",
-    deadline: Duration::from_secs(60),
+    deadline: DEADLINE,
     ..ToolSpec::QUEUED
 };
 
@@ -44,23 +51,35 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
-        match work(&toolbox, &task).await {
-            Ok(Some(output)) => Ok(output),
-            // Its first transaction wrote both.
-            Ok(None) => Err(ToolError::internal("the call is not on record")),
-            // A call that took place is neither lost nor free.
-            Err(error) => {
-                log::failure("an inbound call could not be ended; it is tried again", &error);
-                Ok(Output::waiting(toolbox.clock.now().plus(AGAIN), SOURCE))
-            }
-        }
+        let clock = toolbox.clock.clone();
+        guarded(&clock, async move { work(&toolbox, &task).await }).await
     })
 }
 
 const SOURCE: Source = Source::embedded("exchange");
 
-/// `None`: there is no such call.
-async fn work(toolbox: &Toolbox, task: &Task) -> Result<Option<Output>, StoreError> {
+/// What a run found. `None`: there is no such call.
+type Found = Result<Option<Output>, StoreError>;
+
+/// A run that fails, panics or takes too long is tried again: a call that took place is neither lost nor free.
+async fn guarded(clock: &Clock, work: impl Future<Output = Found> + Send + 'static) -> Result<Output, ToolError> {
+    // Dropping the set stops the work.
+    let mut working = JoinSet::new();
+    working.spawn(work);
+    let cause = match timeout(STOP, working.join_next()).await {
+        Ok(Some(Ok(Ok(Some(output))))) => return Ok(output),
+        // Its first transaction wrote both.
+        Ok(Some(Ok(Ok(None)))) => return Err(ToolError::internal("the call is not on record")),
+        Ok(Some(Ok(Err(error)))) => error,
+        // Not the panic's text: it may have words of the call.
+        Ok(Some(Err(_)) | None) => StoreError::new("it panicked"),
+        Err(late) => StoreError::new(late),
+    };
+    log::failure("an inbound call could not be ended; it is tried again", &cause);
+    Ok(Output::waiting(clock.now().plus(AGAIN), SOURCE))
+}
+
+async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     let (db, id, now) = (&toolbox.db, task.request_id, toolbox.clock.now());
     if let Some(again) = events::hear(toolbox, id, task.is_over).await? {
         return Ok(Some(Output::waiting(again, SOURCE)));
@@ -105,4 +124,36 @@ async fn summarised(db: &Db, mut call: Call, turns: &[Turn]) -> Result<Call, Sto
 
 async fn reload(db: &Db, id: RequestId) -> Result<Call, StoreError> {
     calls::load(db, id).await?.ok_or_else(|| StoreError::new("a call vanished"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use base::clock::Timestamp;
+
+    use super::*;
+
+    async fn broken() -> Found {
+        panic!("a bug")
+    }
+
+    async fn failing() -> Found {
+        Err(StoreError::new("the database is down"))
+    }
+
+    #[test]
+    fn a_run_that_breaks_or_hangs_is_tried_again() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let now = Timestamp::from_secs(1_000);
+            let clock = Clock::pinned(now);
+            let outputs =
+                [guarded(&clock, broken()).await, guarded(&clock, failing()).await, guarded(&clock, pending()).await];
+            for output in outputs {
+                let waits = output.expect("it goes on").waits.expect("it waits");
+                assert_eq!((waits.until, waits.again_after), (now.plus(AGAIN), None));
+            }
+        });
+    }
 }

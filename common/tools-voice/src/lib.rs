@@ -13,7 +13,6 @@
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment. [`quote`], [`outbound`] and
 //! [`script`] sell and make calls.
 
-mod answers;
 pub mod call;
 pub mod calls;
 pub mod config;

@@ -510,17 +510,11 @@ impl Called<'_> {
     }
 }
 
-/// Why a call has ended, for its caller.
+/// Why a call has ended, as the result says it. The assistant is the caller's here.
 fn word(why: Ended) -> &'static str {
     match why {
-        Ended::CallerHungUp => "caller_hung_up",
         Ended::AssistantHungUp => "callee_hung_up",
-        Ended::Transferred => "transferred",
-        Ended::TransferFailed => "transfer_failed",
-        // Whether the settings or the credits of the callee limited it, is its own affair.
-        Ended::TimeLimit | Ended::CreditLimit => "time_limit",
-        Ended::Silence => "silence",
-        Ended::Failed => "failed",
+        why => why.to_caller(),
     }
 }
 

@@ -91,8 +91,8 @@ pub async fn hand_line(db: &Db, number: &str, call: RequestId, next: RequestId) 
     db.write_if(hand).await.map(drop)
 }
 
-/// Counts a call of this caller to this number. Why it may not be made, if one of today's limits is reached. The caller's own
-/// limit is counted first, also for calls that the other limit refuses.
+/// Counts a call of this caller to this number, once. Why it may not be made, if one of today's limits is reached. What the
+/// limit of the number refuses is not counted for the caller.
 pub async fn take(
     db: &Db,
     caller: AgentId,
@@ -101,18 +101,10 @@ pub async fn take(
     now: Timestamp,
 ) -> Result<Option<&'static str>, StoreError> {
     let day = now.secs().div_euclid(DAY_SECS);
-    let (expires, table) = ((day + 2) * DAY_SECS, &db.tables.messages);
-    let key = Key::new(format!("VOICEDAY#{caller}"), day.to_string());
-    let count = Write::update(table, key, "SET #expires = :expires ADD #used :one")
-        .only_if("attribute_not_exists(#used) OR #used < :most")
-        .bind("expires", expires)?
-        .bind("one", 1)?
-        .bind("most", MAX_A_DAY)?;
-    if !db.write_if(count).await? {
-        return Ok(Some("you have made as many calls to numbers here today as an agent may"));
-    }
+    let (expires, table) = (expires(day), &db.tables.messages);
     let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
     let key = Key::new(format!("VOICETO#{pair}"), day.to_string());
+    let mut is_counted = false;
     for _ in 0..TRIES {
         let before: Option<ToNumber> = db.get_latest(table, key.clone()).await?;
         let (used, minutes) = match &before {
@@ -124,6 +116,10 @@ pub async fn take(
         if used >= MAX_TO_NUMBER || minutes >= MAX_MINUTES_TO_NUMBER {
             return Ok(Some("you have called this number today as often, or as long, as an agent may"));
         }
+        if !is_counted && !take_day(db, caller, day).await? {
+            return Ok(Some("you have made as many calls to numbers here today as an agent may"));
+        }
+        is_counted = true;
         let put = Write::put(table, key.clone(), &ToNumber { used: used + 1, minutes, last: call, expires })?;
         let put = match before {
             None => put.only_if_new(),
@@ -134,6 +130,22 @@ pub async fn take(
         }
     }
     Ok(Some("you are calling this number too often at once"))
+}
+
+/// Counts a call of this caller in a day. False if it has made too many.
+async fn take_day(db: &Db, caller: AgentId, day: i64) -> Result<bool, StoreError> {
+    let key = Key::new(format!("VOICEDAY#{caller}"), day.to_string());
+    let count = Write::update(&db.tables.messages, key, "SET #expires = :expires ADD #used :one")
+        .only_if("attribute_not_exists(#used) OR #used < :most")
+        .bind("expires", expires(day))?
+        .bind("one", 1)?
+        .bind("most", MAX_A_DAY)?;
+    db.write_if(count).await
+}
+
+/// When a counter of a day may be deleted, in Unix seconds.
+fn expires(day: i64) -> i64 {
+    (day + 2) * DAY_SECS
 }
 
 /// The minutes of a call that are charged; while it is open, those that are held.

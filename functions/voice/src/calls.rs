@@ -8,12 +8,10 @@ use axum::response::Response;
 use base::clock::Timestamp;
 use base::ids::RequestId;
 use futures_util::future::try_join_all;
-use gate::app::App;
-use gate::limits::{self, Class, Subject};
 use gate::respond;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use platform::auth::{Caller, Scope};
-use platform::http::{ApiError, Params, Segment, private_text};
+use platform::auth::Scope;
+use platform::http::{ApiError, Params, Segment};
 use platform::store::{Db, StoreError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -22,7 +20,7 @@ use tools_voice::calls::{self, Call, Direction, MAX_PAGE, RECORDING_VALID};
 use tools_voice::{dialogue, ending, providers};
 use uuid::Uuid;
 
-use crate::{Voice, call_not_found, queue_job};
+use crate::{Voice, call_not_found, counted, queue_job};
 
 const DEFAULT_LIMIT: usize = 20;
 /// Most bytes of transcripts in a list. With JSON's escapes, the answer stays below Lambda's limit of 6 MB.
@@ -54,7 +52,8 @@ pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers
             };
             for (call, text) in some.iter().zip(texts) {
                 let text = text.filter(|text| text.len() <= left);
-                left -= text.as_ref().map_or(0, String::len);
+                // After one that does not fit, none is read or shown.
+                left = text.as_ref().map_or(0, |text| left - text.len());
                 let mut view = shown(&state, &headers, &call.now(now), text.as_deref(), with_transcripts);
                 if with_transcripts && text.is_none() {
                     view["transcript"] = Value::Null;
@@ -132,13 +131,6 @@ fn shown(state: &Voice, headers: &HeaderMap, call: &Call, transcript: Option<&st
         format!("{}/v1/tools/voice/recordings/{token}", state.app().origin(headers))
     });
     calls::view(call, transcript, url.as_deref())
-}
-
-/// An answer whose bytes are counted like those of other long lists.
-async fn counted(app: &App, caller: &Caller, body: &Value) -> Result<Response, ApiError> {
-    let text = body.to_string();
-    limits::take_list(app, Subject::Agent(caller.agent), Class::Export, text.len()).await?;
-    Ok(private_text(StatusCode::OK, text))
 }
 
 fn no_such_recording() -> ApiError {

@@ -7,6 +7,7 @@ use axum::response::Response;
 use base::ids::{AgentId, RequestId};
 use base::input::validate;
 use gate::idempotency::{self, Request};
+use gate::limits::{self, Class, Subject};
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use platform::auth::{Caller, Scope};
@@ -20,7 +21,7 @@ use tools_voice::dialogue::{self, MAX_SAID};
 use tools_voice::exchange::{self, Dialled, Said};
 use tools_voice::ringing;
 
-use crate::{Voice, call_not_found, queue_job};
+use crate::{Voice, call_not_found, counted, queue_job};
 
 /// `POST /v1/tools/voice/exchange`: 201 with what the caller hears first. A call that was declined is 200.
 pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
@@ -36,6 +37,10 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         let from = line_of(&state, caller.agent, from).await?;
         if from.number == to {
             return Err(ApiError::field("to", "is your own number"));
+        }
+        // The callee would pay.
+        if let Some(reason) = limits::stopped(state.app()).await? {
+            return Err(ApiError::ServicePaused(reason));
         }
         let id = match headers::idempotency_key(&headers)? {
             Some(key) => {
@@ -68,6 +73,7 @@ pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: Head
         let text = dialogue::cleaned(text, MAX_SAID).ok_or_else(nothing)?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
         let call = own_call(&state, &caller, &id).await?;
+        judge(&state, &caller, &text).await?;
         // Binds the idempotency key to this call.
         body.insert("id".to_owned(), json!(call.id));
         let route = "POST /v1/tools/voice/exchange/{id}/turns";
@@ -103,7 +109,7 @@ pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: Hea
         let turns = calls::turns(&state.app().db, call.id).await?;
         let mut data = view(&call);
         data["transcript"] = json!(dialogue::transcript(&turns));
-        Ok(private_json(StatusCode::OK, &json!({"success": true, "data": data})))
+        counted(state.app(), &caller, &json!({"success": true, "data": data})).await
     };
     respond(answer.await)
 }
@@ -117,6 +123,15 @@ pub async fn queue_if_ended(state: &Voice, call: &Call) {
 
 async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
     parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
+}
+
+/// Refuses what may not be said. A question to the moderation server counts as one for a price.
+async fn judge(state: &Voice, caller: &Caller, text: &str) -> Result<(), ApiError> {
+    let (judge, texts) = (&state.toolbox().judge, [("text", text)]);
+    if judge.known(&texts).is_none() {
+        limits::take(state.app(), Subject::of(caller, Class::Quote), Class::Quote).await?;
+    }
+    Ok(judge.judge(&texts).await?)
 }
 
 fn number(input: &Map<String, Value>, name: &str) -> Result<Option<Number>, ApiError> {
@@ -183,7 +198,7 @@ async fn answered(state: &Voice, said: Said) -> Result<(StatusCode, Value), ApiE
             queue_if_ended(state, &call).await;
             let mut data = json!({"said": text, "status": call.status()});
             if let Some((_, why)) = call.state.as_ref().and_then(Answered::ended) {
-                data["ended_reason"] = json!(why);
+                data["ended_reason"] = json!(why.to_caller());
             }
             add_passed_on(state, &mut data, passed_on.as_deref()).await;
             Ok((StatusCode::OK, json!({"success": true, "data": data})))
@@ -217,7 +232,8 @@ async fn add_passed_on(state: &Voice, data: &mut Value, passed_on: Option<&Diall
     }
 }
 
-/// A call as its caller sees it: nothing of the callee's settings, charge or receipt.
+/// A call as its caller sees it: nothing of the callee's settings, credits, charge or receipt. So it does not say why a call
+/// was declined.
 fn view(call: &Call) -> Value {
     let state = call.state.as_ref();
     let ended = state.and_then(Answered::ended);
@@ -229,7 +245,7 @@ fn view(call: &Call) -> Value {
         "status": call.status(),
         "started_at": state.map(|state| state.answered.to_string()),
         "ended_at": ended.map(|(at, _)| at.to_string()),
-        "ended_reason": ended.map(|(_, why)| json!(why)).or_else(|| call.declined.map(|why| json!(why))),
+        "ended_reason": ended.map(|(_, why)| why.to_caller()),
         "duration_seconds": length.map_or(0, |length| length.as_millis().div_ceil(1000) as u64),
         "created_at": call.created.to_string(),
     });

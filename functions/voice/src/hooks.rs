@@ -19,12 +19,15 @@ use crate::{Voice, queue_job};
 const MAX_POST_BYTES: usize = 1024 * 1024;
 
 /// `POST /v1/providers/vapi`: from Vapi, with our secret. The answer to a call that rings says how it is treated; other posts
-/// are answered with `{}`.
+/// are answered with `{}`. While the operator has stopped paid calls, a call that rings is declined.
 pub async fn vapi(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         state.sent_by_vapi(&headers).await?;
         let body = read_body(body, MAX_POST_BYTES).await?;
         let posted: Value = serde_json::from_slice(&body).map_err(|_| ApiError::field("", "must be JSON"))?;
+        if events::is_ringing(&posted) && limits::stopped(state.app()).await?.is_some() {
+            return Ok(private_json(StatusCode::OK, &vapi::declined(None)));
+        }
         let answer = match events::apply_vapi(state.toolbox(), &posted).await? {
             Posted::Answer(answer) => answer,
             Posted::Wakes(job) => {

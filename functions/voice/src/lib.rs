@@ -16,11 +16,14 @@ use axum::routing::{get, post};
 use base::ids::RequestId;
 use gate::app::App;
 use gate::jobs::job::Lane;
+use gate::limits::{self, Class, Subject};
 use gate::{Call, Gate};
 use http::StatusCode;
 use ledger::webhooks::secret::SigningKey;
-use platform::http::{ApiError, read_body};
+use platform::auth::Caller;
+use platform::http::{ApiError, private_text, read_body};
 use platform::store::queue;
+use serde_json::Value;
 use tools::Toolbox;
 use tools::spec::ToolSpec;
 
@@ -81,6 +84,13 @@ async fn sell(state: Voice, tool: &'static ToolSpec, request: Request) -> Respon
 /// Sends the job of a call to the worker. If the message is lost, the job's next look finds the call ended.
 pub(crate) async fn queue_job(state: &Voice, id: RequestId) {
     queue::send_or_log(state.gate.engine.queues.of(Lane::Tools), id, None).await;
+}
+
+/// An answer whose bytes are counted like those of other long lists.
+pub(crate) async fn counted(app: &App, caller: &Caller, body: &Value) -> Result<Response, ApiError> {
+    let text = body.to_string();
+    limits::take_list(app, Subject::Agent(caller.agent), Class::Export, text.len()).await?;
+    Ok(private_text(StatusCode::OK, text))
 }
 
 pub(crate) fn number_not_found() -> ApiError {

@@ -88,10 +88,14 @@ async fn owned(state: &Voice, agent: AgentId, id: &str) -> Result<Phone, ApiErro
     phones.into_iter().find(|phone| phone.id == id).ok_or_else(number_not_found)
 }
 
-/// What callers hear as it is written.
+/// What callers may hear: sentences of the prompt are read out, and the messages are said as they are.
 fn said(config: &InboundConfig) -> Vec<(&'static str, &str)> {
-    let texts = [("first_message", &config.first_message), ("after_hours_message", &config.after_hours_message)];
-    texts.into_iter().filter_map(|(name, text)| text.as_deref().map(|text| (name, text))).collect()
+    let texts = [
+        ("prompt", Some(config.prompt.as_str())),
+        ("first_message", config.first_message.as_deref()),
+        ("after_hours_message", config.after_hours_message.as_deref()),
+    ];
+    texts.into_iter().filter_map(|(name, text)| text.map(|text| (name, text))).collect()
 }
 
 fn answer_of(data: &Value) -> Value {

@@ -26,6 +26,16 @@ const ENDED: Shape = Shape::Choice(&[
     "after_hours",
     "no_credit",
 ]);
+/// `tools_voice::call::Ended::to_caller`
+const ENDED_FOR_CALLER: Shape = Shape::Choice(&[
+    "caller_hung_up",
+    "assistant_hung_up",
+    "transferred",
+    "transfer_failed",
+    "time_limit",
+    "silence",
+    "failed",
+]);
 const STATUS: Shape = Shape::Choice(&["in-progress", "ended", "declined"]);
 
 static WINDOW: &[Member] = &[
@@ -105,7 +115,7 @@ static DIALLED: Named = Named {
         has("ended_at", Shape::OrNull(&Shape::Time)),
         has("duration_seconds", Shape::Integer).about("Rounded up"),
         has("created_at", Shape::Time),
-        has("ended_reason", Shape::OrNull(&ENDED)),
+        has("ended_reason", Shape::OrNull(&ENDED_FOR_CALLER)).about("Null while it lasts, and if it was declined"),
         may("passed_on_to", Shape::Uuid).about("The id of the call that goes on at another number"),
         may("transcript", Shape::Text).about("A line for each thing that was said"),
     ]),
@@ -125,7 +135,7 @@ static RANG: &[Member] = &[
 static ANSWERED: &[Member] = &[
     has("said", Shape::Text).about("The answer"),
     has("status", STATUS),
-    may("ended_reason", Shape::OrNull(&ENDED)).about("Why the call ended with this answer"),
+    may("ended_reason", Shape::OrNull(&ENDED_FOR_CALLER)).about("Why the call ended with this answer"),
     may("passed_on", Shape::Object(PASSED_ON)).about("The call was passed to another number here"),
 ];
 
@@ -255,6 +265,7 @@ pub static OPERATIONS: &[Operation] = &[
             TAKEN,
             REUSED,
             (429, "voice_limit_reached"),
+            (503, "service_paused"),
         ])
         .links(&[
             of_call("say", 201, "sayInCall"),
@@ -273,6 +284,7 @@ pub static OPERATIONS: &[Operation] = &[
         .body(Body::Fields(TURN))
         .answers(&[Answer::ok("The answer", Shape::Object(&[OK, has("data", Shape::Object(ANSWERED))]))])
         .refuses(&[
+            (400, "content_blocked"),
             NO_CALL,
             (409, "call_ended"),
             (409, "turn_in_progress"),
