@@ -110,7 +110,8 @@ journeys.prices = async (me) => {
       // What souls sell has a soul in its path, and the example's is nobody.
       // A mail is quoted first, and nobody has this number.
       const status = tool.name.startsWith('soul') ? 404 : tool.pricing === 'quote' ? 400 : 402;
-      const example = tool.name === 'sms' ? { ...tool.example, to_number: '+12025550199' } : tool.example;
+      const nobody = { sms: { to_number: '+12025550199' }, voice: { target_number: '+12025550199' } };
+      const example = { ...tool.example, ...nobody[tool.name] };
       expect(await me.ask(tool.method, tool.path, example), status);
       asked += 1;
     }
@@ -157,6 +158,38 @@ async function texts(me) {
   for (const path of ['status', 'inbound']) expect(await me.ask('POST', `/v1/providers/twilio/${path}`, {}), 404);
 }
 
+// Another agent (of a journey without rules) calls the own number, by turns, and then buys a call to it. What it is asked is in the number's settings.
+async function calls(me) {
+  const caller = new Agent(stack, payers[paying.indexOf('identity')].private_key);
+  const { data: { numbers: [own] } } = expect(await me.own('GET', '/v1/tools/voice/numbers'), 200).json;
+  const inbound = `/v1/tools/voice/numbers/${own.id}/inbound`;
+  expect(await me.own('GET', inbound), 404);
+  const prompt = 'You answer for Rossi, a bakery. A loaf of rye costs 4 dollars.';
+  const { data: { webhook_secret } } = expect(await me.own('PUT', inbound, { prompt, webhook_url: page }), 200).json;
+  check(webhook_secret.startsWith('whsec_'), 'no secret');
+  expect(await me.pay('/v1/credits/top-up', { amount: '5.00' }), 200);
+  expect(await caller.pay('/v1/tools/voice/numbers', {}), 201);
+  const exchange = '/v1/tools/voice/exchange';
+  const { data: { call } } = expect(await caller.own('POST', exchange, { to: own.phone_number }), 201).json;
+  const { data: { said } } = expect(await caller.own('POST', `${exchange}/${call.id}/turns`, { text: 'How much is a loaf of rye?' }), 200).json;
+  check(said.includes('4 dollars'), said);
+  expect(await caller.own('POST', `${exchange}/${call.id}/hang-up`, {}), 200);
+  expect(await caller.own('GET', `${exchange}/${call.id}`), 200);
+  await until('the charge of a call', async () => {
+    const { data } = expect(await me.own('GET', `/v1/tools/voice/inbound/${call.id}`), 200).json;
+    return data.summary && data.charge_usdc === '0.350000' && data.transcript.includes(said);
+  });
+  const objective = { objective: 'Ask how much a loaf of rye costs.', target_number: own.phone_number, max_duration_minutes: 1 };
+  const bought = expect(await caller.pay('/v1/tools/voice/call', objective, { 'x-agent-id': caller.address }), 202);
+  const job = await finished(caller, bought.json.request_id);
+  check(job.status === 'completed' && job.result.transcript.includes('4 dollars'), JSON.stringify(job));
+  const { data: { calls: both } } = expect(await me.own('GET', '/v1/tools/voice/inbound'), 200).json;
+  check(both.length === 2, JSON.stringify(both));
+  expect(await me.own('DELETE', inbound), 200);
+  expect(await me.ask('GET', '/v1/tools/voice/recordings/nothing'), 404);
+  expect(await me.ask('POST', '/v1/providers/vapi', {}), 404);
+}
+
 journeys.queued = async (me) => {
   // The deployed guard reaches no private address, and this machine has no other: the read fails, and is paid back.
   const read = expect(await me.pay('/v1/tools/web-read', { url: never }), 202);
@@ -179,6 +212,7 @@ journeys.queued = async (me) => {
   await finished(me, research.json.request_id);
   await mails(me);
   await texts(me);
+  await calls(me);
 };
 
 journeys.websocket = async (me) => {
