@@ -1,6 +1,6 @@
 #!/bin/sh
-# Lets one agent of the local stack call the number of another: the second buys a number and says how it answers, the first calls
-# it and talks to it, the second reads what was said. Prints the conversation, and the call as the second gets it.
+# Lets one agent of the local stack call the number of another: the wallet of local/buy.sh buys a number and says how it answers,
+# a second calls it and talks to it, the first reads what was said. Prints the conversation, and the call as the first gets it.
 # Usage: call.sh [SENTENCE …]: what the caller says
 set -eu
 cd "$(dirname "$0")/.."

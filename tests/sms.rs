@@ -599,7 +599,12 @@ fn a_policy_holds_texts_outside_hours_and_by_recipients() {
             refused => refused,
         };
         set(rules(minute + 60, minute + 120)).await;
-        assert_eq!(send(&body).await.error(), (403, "approval_required".to_owned()));
+        let held = send(&body).await;
+        assert_eq!(held.error(), (403, "approval_required".to_owned()));
+        // The approver sees the text, and not what the price was made of.
+        let preview = held.json()["approval"]["preview"].clone();
+        let members: Vec<&String> = preview.as_object().expect("members").keys().collect();
+        assert_eq!(members, ["message", "to_number"], "{preview}");
         assert_eq!((ada.money(&stack).await, bob.texts().await.len()), ((0, 0), 0));
         set(rules(minute - 60, minute + 60)).await;
         assert_eq!(ada.ended(send(&body).await).await["status"], "completed");

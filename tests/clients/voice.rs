@@ -75,5 +75,12 @@ fn call_sh_lets_one_agent_call_another() {
             assert_eq!(call[member], value, "{call}");
         }
         assert_eq!(call["transcript"], conversation, "both sides have the same words");
+
+        // The README's next command shows the call.
+        let mut script = Command::new(root().join("local/ask.sh"));
+        script.arg("/v1/tools/voice/inbound").env("STACK", &file.0).stdin(Stdio::null());
+        let output = script.output().await.expect("a shell");
+        let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(listed["data"]["calls"][0]["id"], call["id"], "{listed}");
     });
 }

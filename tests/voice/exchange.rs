@@ -33,7 +33,7 @@ async fn standing_still() -> (Stack, Clock) {
 }
 
 /// Stores a counter of today.
-async fn counted(stack: &Stack, of: String, row: Value) {
+pub(super) async fn counted(stack: &Stack, of: String, row: Value) {
     let day = stack.app.clock.now().secs().div_euclid(24 * 3600);
     let db = &stack.app.db;
     let write = Write::put(&db.tables.messages, Key::new(of, day.to_string()), &row).expect("a write");

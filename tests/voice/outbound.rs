@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use base::ids::{AgentId, RequestId};
+use base::ids::{AgentId, RequestId, uuid_of};
 use base::money::Usdc;
 use ledger::account;
 use local::Stack;
@@ -14,8 +14,10 @@ use tools::{Reporter, Task, Toolbox};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, EMBEDDED, Registered};
 use tools_voice::outbound;
+use tools_voice::velocity::{MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
 
-use super::{Agent, FUNDS, MINUTE};
+use super::exchange::counted;
+use super::{Agent, FUNDS, MINUTE, inbound_of};
 use crate::support::crashes::{Death, Dying, Survived, die_at_steps};
 use crate::support::{Answer, run, stack};
 
@@ -41,10 +43,9 @@ async fn money(agent: &Agent, stack: &Stack) -> (u64, u64) {
     (FUNDS - left, agent.credits(stack).await)
 }
 
-/// Buys a call, and waits for the end of its job.
-async fn buy(agent: &Agent, body: &Value) -> Value {
-    let unpaid = agent.payer.ask(CALL, body).await;
-    let accepted = agent.payer.redeem(CALL, &unpaid, body).await;
+/// Buys a call at this price, and waits for the end of its job.
+async fn redeemed(agent: &Agent, unpaid: &Answer, body: &Value) -> Value {
+    let accepted = agent.payer.redeem(CALL, unpaid, body).await;
     assert_eq!(accepted.status, 202, "{}", accepted.text);
     agent.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await
 }
@@ -131,14 +132,18 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
         let stack = stack().await;
         let (ada, own) = Agent::with_number(&stack).await;
         let (bob, of_bob) = Agent::answering(&stack, MINUTE, json!({})).await;
-        let (_, switched_off) = Agent::answering(&stack, MINUTE, json!({"enabled": false})).await;
+        let (carl, switched_off) = Agent::answering(&stack, MINUTE, json!({})).await;
         let (_, without_credit) = Agent::answering(&stack, 0, json!({})).await;
         let to: Vec<&Number> = [&switched_off, &without_credit, &of_bob].map(|phone| &phone.number).to_vec();
         let body = call_to(json!(to), 2);
         let unpaid = ada.payer.ask(CALL, &body).await;
         assert_eq!((price(&unpaid), &unpaid.json()["context"]["conference_mode"]), (6 * MINUTE, &json!(true)));
 
-        let job = buy(&ada, &body).await;
+        // One takes no more calls after the price was asked.
+        let alone = call_to(switched_off.number.as_str(), 2);
+        let of_nobody = ada.payer.ask(CALL, &alone).await;
+        assert_eq!(carl.payer.change("DELETE", &inbound_of(&switched_off), &json!({})).await.status, 200);
+        let job = redeemed(&ada, &unpaid, &body).await;
         let result = &job["result"];
         let legs: Vec<(&Value, &Value)> = result["legs"]
             .as_array()
@@ -158,7 +163,7 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
         only_call(&bob, &stack).await;
         assert_eq!(bob.credits(&stack).await, 0);
 
-        let nobody = buy(&ada, &call_to(switched_off.number.as_str(), 2)).await;
+        let nobody = redeemed(&ada, &of_nobody, &alone).await;
         assert_eq!(nobody["status"], "completed", "{nobody}");
         let result = &nobody["result"];
         assert_eq!((&result["status"], &result["cost"]), (&json!("no_answer"), &json!("0.000000")), "{nobody}");
@@ -171,11 +176,21 @@ fn what_cannot_be_called_is_refused_before_a_price() {
     run(async {
         let stack = stack().await;
         let (ada, own) = Agent::with_number(&stack).await;
-        let (_, of_bob) = Agent::with_number(&stack).await;
+        let (_, of_bob) = Agent::answering(&stack, 0, json!({})).await;
+        let (_, unset) = Agent::with_number(&stack).await;
+        let (_, off) = Agent::answering(&stack, 0, json!({"enabled": false})).await;
+        let taken = [&own, &of_bob, &unset, &off].map(|phone| phone.number.clone());
         let (own, of_bob) = (own.number.as_str(), of_bob.number.as_str());
-        let nobody = (0..).map(Number::fictitious).find(|number| ![own, of_bob].contains(&number.as_str()));
+        let nobody = (0..).map(Number::fictitious).find(|number| !taken.contains(number));
         let nobody = nobody.expect("a number that nobody has");
-        for to in [json!("911"), json!([of_bob, "+1911"]), json!("112"), json!(911), json!(["24273", "9-1-1"])] {
+        for to in [
+            json!("911"),
+            json!([of_bob, "+1911"]),
+            json!("112"),
+            json!(911),
+            json!(["24273", "9-1-1"]),
+            json!([["911"]]),
+        ] {
             let answer = ada.payer.ask(CALL, &call_to(to.clone(), 1)).await;
             assert_eq!(answer.error(), (400, "emergency_number_blocked".to_owned()), "{to}: {}", answer.text);
             assert!(answer.json().get("context").is_none(), "{}", answer.text);
@@ -189,6 +204,8 @@ fn what_cannot_be_called_is_refused_before_a_price() {
             (json!(own), "target_number"),
             (json!([of_bob, own]), "target_number.1"),
             (json!([of_bob, nobody]), "target_number.1"),
+            (json!(unset.number), "target_number"),
+            (json!([of_bob, off.number]), "target_number.1"),
         ] {
             let answer = ada.payer.ask(CALL, &call_to(to.clone(), 1)).await;
             assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{to}: {}", answer.text);
@@ -207,13 +224,52 @@ fn what_cannot_be_called_is_refused_before_a_price() {
     });
 }
 
+/// What would be refused when it is dialled has no price. Asking counts nothing.
+#[test]
+fn calls_beyond_a_limit_of_today_are_not_sold() {
+    run(async {
+        let stack = stack().await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        let ((_, of_bob), (_, of_carl)) =
+            (Agent::answering(&stack, 0, json!({})).await, Agent::answering(&stack, 0, json!({})).await);
+        let (to_bob, to_both) =
+            (call_to(of_bob.number.as_str(), 1), call_to(json!([of_carl.number, of_bob.number, of_bob.number]), 1));
+        let agent = ada.payer.agent();
+        let pair = uuid_of(&[b"voice_to", agent.bytes(), of_bob.number.as_str().as_bytes()]);
+        let (of_pair, of_day) = (format!("VOICETO#{pair}"), format!("VOICEDAY#{agent}"));
+        let limited = (429, "voice_limit_reached".to_owned());
+        for (used, minutes, is_limited) in [
+            (MAX_TO_NUMBER, 0, true),
+            (1, MAX_MINUTES_TO_NUMBER, true),
+            (MAX_TO_NUMBER - 1, MAX_MINUTES_TO_NUMBER - 1, false),
+        ] {
+            let row = json!({"used": used, "minutes": minutes, "last": RequestId::random(), "expires": i64::MAX});
+            counted(&stack, of_pair.clone(), row).await;
+            // Twice: the first question was not counted.
+            for body in [&to_bob, &to_both, &to_bob] {
+                let answer = ada.payer.ask(CALL, body).await;
+                match is_limited {
+                    true => assert_eq!(answer.error(), limited, "{used} {minutes}: {}", answer.text),
+                    false => assert_eq!(answer.status, 402, "{used} {minutes}: {}", answer.text),
+                }
+            }
+        }
+        // There is one call left today.
+        counted(&stack, of_day, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
+        assert_eq!(ada.payer.ask(CALL, &to_bob).await.status, 402);
+        assert_eq!(ada.payer.ask(CALL, &to_both).await.error(), limited);
+        // A price for nobody is not limited: its payer is not known.
+        assert_eq!(ada.payer.client.post(CALL, &[], &to_both).await.status, 402);
+    });
+}
+
 #[test]
 fn a_call_survives_a_crash_at_every_step() {
     run(die_at_steps(1, 4, die_at));
 }
 
-/// Calls a number with a process that dies: it rings once, and both sides pay one minute. `false` if the call needed
-/// fewer steps.
+/// Calls a number with a process that dies: it rings once, the callee pays one minute, and so does the buyer if anybody talked.
+/// `false` if the call needed fewer steps.
 async fn die_at(death: Death) -> bool {
     let dying = Dying::start(death, |options| options).await;
     let ada = Agent::new(&dying.stack).await;
@@ -223,10 +279,15 @@ async fn die_at(death: Death) -> bool {
     let Survived { stack, payer, request_id, job, died } = dying.pay(&ada.payer, CALL, &unpaid, &body).await;
     let (ada, bob) = (Agent { payer }, bob.at(&stack));
 
-    assert_eq!((&job["status"], &job["result"]["cost"]), (&json!("completed"), &json!("5.350000")), "{death:?}: {job}");
+    // A call in which nobody answered the caller before the process died costs its buyer nothing. It still costs the callee.
+    let (cost, minutes) = match job["result"]["outcome"] == "reached_person" {
+        true => ("5.350000", 1),
+        false => ("5.000000", 0),
+    };
+    assert_eq!((&job["status"], &job["result"]["cost"]), (&json!("completed"), &json!(cost)), "{death:?}: {job}");
     let own = phone::list(&stack.app.db, ada.payer.agent()).await.expect("a database");
     assert_eq!(own.iter().map(|phone| phone.bought_by).collect::<Vec<_>>(), [request_id], "{death:?}");
-    assert_eq!(money(&ada, &stack).await, (FEE + 2 * MINUTE, MINUTE), "{death:?}: {job}");
+    assert_eq!(money(&ada, &stack).await, (FEE + 2 * MINUTE, (2 - minutes) * MINUTE), "{death:?}: {job}");
     // A turn that died is being answered for a while, so its job may end later.
     let calls = bob.calls("").await;
     let [taken] = &calls[..] else { panic!("{death:?}: it rings once: {calls:?}") };

@@ -258,10 +258,13 @@ impl<'a> Order<'a> {
         self.quote_id.or_else(in_body)
     }
 
-    /// What the owner's rules see: the input, and what the quote fixed beside it (the recipients of a reply, the sender).
+    /// What the owner's rules and its approver see: the input, and what the quote fixed beside it (the recipients of a reply, the
+    /// sender). What else it fixed is for the work: its prices are in micro-USDC, and the approver sees the whole price.
     pub fn seen_by_rules(&self) -> Cow<'_, Map<String, Value>> {
+        const SEEN: [&str; 2] = ["to_address", "from_address"];
         let Some(asked) = &self.asked else { return Cow::Borrowed(&self.input) };
         let mut seen = asked.locked.clone();
+        seen.retain(|name, _| SEEN.contains(&name.as_str()));
         seen.extend(self.input.clone());
         Cow::Owned(seen)
     }

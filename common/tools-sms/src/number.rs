@@ -28,8 +28,8 @@ const MAX_DIGITS: usize = 15;
 const MAX_SHORT: usize = 6;
 /// Most digits of a calling code.
 const MAX_CODE: usize = 3;
-/// Most characters of a text in which an emergency number is looked for. Nobody writes a number with more.
-const MAX_SPELLING: usize = 64;
+/// Most characters of a refused number that are shown again.
+const MAX_SHOWN: usize = 64;
 /// What is dialled before a calling code in place of the `+`: in most countries, in North America, Australia, Japan.
 const ABROAD: [&str; 4] = ["00", "011", "0011", "010"];
 /// Last digits of the numbers of one block.
@@ -140,15 +140,17 @@ impl Number {
 /// Whether a text dials an emergency service in some country. Only its digits count, of any script, with or without what is
 /// dialled for a call abroad; and in an address such as `tel:911;phone-context=+1`, those before its parameters or host.
 pub fn is_emergency(text: &str) -> bool {
-    if text.chars().nth(MAX_SPELLING).is_some() {
-        return false;
-    }
     let number = text.split([';', ',', '@']).next().unwrap_or_default();
     [text, number].into_iter().any(|text| {
         let digits = digits::ascii(text, MAX_DIGITS + 1);
         let from_abroad = ABROAD.into_iter().filter_map(|prefix| digits.strip_prefix(prefix));
         std::iter::once(digits.as_str()).chain(from_abroad).any(dials_emergency)
     })
+}
+
+/// The beginning of a refused number, as its refusal shows it.
+pub fn shown(text: &str) -> String {
+    text.chars().take(MAX_SHOWN).collect()
 }
 
 /// As [`is_emergency`], of digits. Some write a zero between the calling code and the number (`+44 (0) 999`); no ordinary
@@ -334,7 +336,9 @@ mod tests {
         ] {
             assert!(is_emergency(spelled), "{spelled}");
         }
-        assert!(!is_emergency(&format!("112{}", " ".repeat(MAX_SPELLING))));
+        let long = format!("112{}", " ".repeat(1_000));
+        assert!(is_emergency(&long), "however long it is");
+        assert_eq!(shown(&long).len(), MAX_SHOWN);
         // Behind a country code, only the emergency numbers of that country count.
         for other in ["+4915", "+8190", "+35290000"] {
             assert!(!is_emergency(other), "{other}");

@@ -155,7 +155,7 @@ fn none_left_key(source: &str) -> Key {
 /// The refusal of an emergency number, in any spelling ([`number::is_emergency`]). Ask it about every number that a caller
 /// names, as it came, before anything else is checked.
 pub fn emergency(raw: &str) -> Option<ApiError> {
-    number::is_emergency(raw).then(|| ApiError::EmergencyNumber { number: raw.to_owned() })
+    number::is_emergency(raw).then(|| ApiError::EmergencyNumber { number: number::shown(raw) })
 }
 
 /// The source of numbers now: the provider in use, or [`EMBEDDED`].

@@ -17,6 +17,9 @@ pub const MAX_SAID: usize = 1_000;
 const MAX_ANSWER: usize = 1_000;
 /// Most characters of a summary.
 const MAX_SUMMARY: usize = 500;
+/// Most words of a goodbye, and of one that is only a no.
+const MAX_GOODBYE: usize = 6;
+const MAX_NO: usize = 3;
 /// Most words of a text that are looked at.
 const MAX_WORDS: usize = 2_000;
 
@@ -52,6 +55,8 @@ struct Phrases {
     goodbye: &'static str,
     /// Words that end a call, and words that ask for a person; folded, as [`words`] gives them.
     ends: &'static [&'static str],
+    /// Ends a call too, but only in a short sentence: a longer one goes on with what is wanted.
+    no: &'static str,
     person: &'static [&'static str],
 }
 
@@ -63,7 +68,8 @@ static ENGLISH: Phrases = Phrases {
     unknown: "I do not know that. I can take a message: please say who you are, how to reach you, and what it is about.",
     noted: "Thank you, I have noted that. Is there anything else?",
     goodbye: "Thank you for calling. Goodbye.",
-    ends: &["bye", "goodbye", "nothing", "no", "thats", "hang"],
+    ends: &["bye", "goodbye", "nothing", "thats", "hang"],
+    no: "no",
     person: &["human", "person", "somebody", "someone", "operator", "transfer", "connect", "manager"],
 };
 static SPANISH: Phrases = Phrases {
@@ -74,7 +80,8 @@ static SPANISH: Phrases = Phrases {
     unknown: "No lo sé. Puedo tomar un mensaje: diga quién es, cómo contactarle y de qué se trata.",
     noted: "Gracias, lo he anotado. ¿Algo más?",
     goodbye: "Gracias por llamar. Adiós.",
-    ends: &["adios", "nada", "no", "hasta"],
+    ends: &["adios", "nada", "hasta"],
+    no: "no",
     person: &["persona", "humano", "alguien", "operador", "pasar", "transferir"],
 };
 static FRENCH: Phrases = Phrases {
@@ -85,7 +92,8 @@ static FRENCH: Phrases = Phrases {
     unknown: "Je ne sais pas. Je peux prendre un message : dites qui vous êtes, comment vous joindre et de quoi il s'agit.",
     noted: "Merci, c'est noté. Autre chose ?",
     goodbye: "Merci de votre appel. Au revoir.",
-    ends: &["revoir", "rien", "non", "adieu"],
+    ends: &["revoir", "rien", "adieu"],
+    no: "non",
     person: &["personne", "humain", "quelquun", "operateur", "transferer", "responsable"],
 };
 static GERMAN: Phrases = Phrases {
@@ -96,7 +104,8 @@ static GERMAN: Phrases = Phrases {
     unknown: "Das weiß ich nicht. Ich kann eine Nachricht aufnehmen: wer Sie sind, wie man Sie erreicht und worum es geht.",
     noted: "Danke, das habe ich notiert. Noch etwas?",
     goodbye: "Danke für Ihren Anruf. Auf Wiederhören.",
-    ends: &["tschuss", "wiederhoren", "wiedersehen", "nein", "nichts"],
+    ends: &["tschuss", "wiederhoren", "wiedersehen", "nichts"],
+    no: "nein",
     person: &["mensch", "jemand", "jemanden", "mitarbeiter", "person", "verbinden", "durchstellen"],
 };
 static PORTUGUESE: Phrases = Phrases {
@@ -107,7 +116,8 @@ static PORTUGUESE: Phrases = Phrases {
     unknown: "Não sei. Posso anotar um recado: diga quem é, como o contactar e de que se trata.",
     noted: "Obrigado, está anotado. Mais alguma coisa?",
     goodbye: "Obrigado por ligar. Adeus.",
-    ends: &["adeus", "nada", "nao", "tchau"],
+    ends: &["adeus", "nada", "tchau"],
+    no: "nao",
     person: &["pessoa", "humano", "alguem", "operador", "transferir", "passar"],
 };
 static ITALIAN: Phrases = Phrases {
@@ -118,7 +128,8 @@ static ITALIAN: Phrases = Phrases {
     unknown: "Non lo so. Posso prendere un messaggio: dica chi è, come contattarla e di che cosa si tratta.",
     noted: "Grazie, ho preso nota. C'è altro?",
     goodbye: "Grazie della chiamata. Arrivederci.",
-    ends: &["arrivederci", "niente", "no", "ciao"],
+    ends: &["arrivederci", "niente", "ciao"],
+    no: "no",
     person: &["persona", "umano", "qualcuno", "operatore", "trasferire", "passare"],
 };
 static DUTCH: Phrases = Phrases {
@@ -129,7 +140,8 @@ static DUTCH: Phrases = Phrases {
     unknown: "Dat weet ik niet. Ik kan een bericht opnemen: zeg wie u bent, hoe u te bereiken bent en waar het over gaat.",
     noted: "Dank u, ik heb het genoteerd. Nog iets?",
     goodbye: "Bedankt voor uw telefoontje. Tot ziens.",
-    ends: &["ziens", "doei", "nee", "niets"],
+    ends: &["ziens", "doei", "niets"],
+    no: "nee",
     person: &["mens", "iemand", "medewerker", "persoon", "doorverbinden"],
 };
 
@@ -173,9 +185,12 @@ pub fn reply(config: &InboundConfig, mode: Mode, turns: &[Turn]) -> Reply {
     let has = |list: &[&str]| heard.iter().any(|word| list.contains(&word.as_str()));
     let say = |text: &str| Reply { text: text.to_owned(), uses: None };
     // A question, or a long sentence with such a word in it, is no goodbye.
-    let outer = [heard.first(), heard.last()];
-    let is_goodbye = outer.into_iter().flatten().any(|word| phrases.ends.contains(&word.as_str()));
-    if is_goodbye && heard.len() <= 6 && !said.trim_end().ends_with('?') {
+    let is_question = said.trim_end().ends_with('?');
+    let ends = |word: &String| {
+        let most = if word == phrases.no { MAX_NO } else { MAX_GOODBYE };
+        (word == phrases.no || phrases.ends.contains(&word.as_str())) && heard.len() <= most
+    };
+    if !is_question && [heard.first(), heard.last()].into_iter().flatten().any(ends) {
         return Reply { text: phrases.goodbye.to_owned(), uses: config.allows(Tool::EndCall).then_some(Tool::EndCall) };
     }
     if mode != Mode::InHours {
@@ -188,10 +203,12 @@ pub fn reply(config: &InboundConfig, mode: Mode, turns: &[Turn]) -> Reply {
             false => say(&format!("{} {}", phrases.unreachable, phrases.unknown)),
         };
     }
-    if before.is_some_and(|before| before.ends_with(phrases.unknown)) {
+    let known = answer(&config.prompt, &heard);
+    // What follows is the message, unless it is another question.
+    if before.is_some_and(|before| before.ends_with(phrases.unknown)) && !(is_question && known.is_some()) {
         return say(phrases.noted);
     }
-    match answer(&config.prompt, &heard) {
+    match known {
         Some(sentence) => say(&sentence),
         None => say(phrases.unknown),
     }
@@ -344,6 +361,12 @@ mod tests {
         let turns =
             [caller("Do you sell cakes?"), assistant(&first.text), caller("Ann, +12025550123, about rye loaf hours")];
         assert_eq!(reply(&config, Mode::InHours, &turns).text, ENGLISH.noted);
+        let asks = |said: &str| {
+            let turns = [caller("Do you sell cakes?"), assistant(&first.text), caller(said)];
+            reply(&config, Mode::InHours, &turns).text
+        };
+        assert_eq!(asks("And what does rye cost?"), "A loaf of rye costs 4.50 euros.", "no message, but a question");
+        assert_eq!(asks("Who bakes them?"), ENGLISH.noted);
         assert_eq!(reply(&config, Mode::TakeMessage, &[caller("What are your opening hours?")]).text, ENGLISH.noted);
     }
 
@@ -358,6 +381,9 @@ mod tests {
             (both, Mode::TakeMessage, "bye", Some(Tool::EndCall)),
             (json!({"allowed_tools": []}), Mode::InHours, "Goodbye", None),
             (json!({"language": "de"}), Mode::InHours, "Tschüss", Some(Tool::EndCall)),
+            (json!({}), Mode::InHours, "No, thank you.", Some(Tool::EndCall)),
+            (json!({}), Mode::InHours, "No wheat, only rye please", None),
+            (json!({"language": "de"}), Mode::InHours, "Nein, lieber ein Roggenbrot", None),
         ] {
             let found = reply(&config(members.clone()), mode, &[caller(said)]);
             assert_eq!(found.uses, expected, "{members} {said}");
@@ -382,7 +408,7 @@ mod tests {
     #[test]
     fn words_that_decide_are_in_the_form_in_which_they_are_compared() {
         for phrases in [&ENGLISH, &SPANISH, &FRENCH, &GERMAN, &PORTUGUESE, &ITALIAN, &DUTCH] {
-            for word in phrases.ends.iter().chain(phrases.person) {
+            for word in phrases.ends.iter().chain(phrases.person).chain([&phrases.no]) {
                 assert_eq!(words(word, 10), [*word], "{word}");
             }
         }

@@ -9,9 +9,10 @@
 //! leg is never dialled twice: a run that finds the call of a leg that has not ended was preceded by one that died, and hangs
 //! up. What was said until then counts.
 //!
-//! What is charged: the started minutes of each leg that was answered, and the number. A job that reached nobody completes.
-//! It fails, and everything comes back, only if it could not begin.
+//! What is charged: the started minutes of each leg in which somebody talked or took a message, and the number. A job that
+//! reached nobody completes. It fails, and everything comes back, only if it could not begin.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ const STORE_PAUSE: Duration = Duration::from_secs(30);
 const LINE_PATIENCE: Duration = Duration::from_secs(1_200);
 /// For so long after its first run a job goes on.
 const PATIENCE: Duration = Duration::from_secs(3_600);
+/// Most values in which emergency numbers are looked for. A longer list is refused in any case.
+const MAX_SCANNED: usize = 100;
 /// The source of a call that stays in the deployment.
 const LOCAL: &str = "exchange";
 
@@ -169,13 +172,24 @@ pub(crate) fn path(count: usize, index: usize) -> String {
     if count == 1 { "target_number".to_owned() } else { format!("target_number.{index}") }
 }
 
-/// Emergency numbers, also among what is no valid input. A longer list is refused in any case.
+/// Emergency numbers, also among what is no valid input, and in lists in the list.
 fn refuse(body: &Map<String, Value>) -> Option<ApiError> {
-    values(body).iter().take(MAX_TARGETS).find_map(|value| match value {
-        Value::String(text) => phone::emergency(text),
-        Value::Number(number) => phone::emergency(&number.to_string()),
-        _ => None,
-    })
+    let mut open: VecDeque<&Value> = values(body).iter().take(MAX_SCANNED).collect();
+    for _ in 0..MAX_SCANNED {
+        let refused = match open.pop_front()? {
+            Value::String(text) => phone::emergency(text),
+            Value::Number(number) => phone::emergency(&number.to_string()),
+            Value::Array(values) => {
+                open.extend(values.iter().take(MAX_SCANNED));
+                None
+            }
+            _ => None,
+        };
+        if refused.is_some() {
+            return refused;
+        }
+    }
+    None
 }
 
 /// Checks that the schema cannot express: each number, and that the objective says something.
@@ -457,6 +471,17 @@ impl Calling<'_> {
     }
 }
 
+/// Whether the other side said something after the caller did. A greeting alone, or words that nobody answered because a
+/// process died, are no talk.
+fn has_talked<'a>(turns: impl Iterator<Item = &'a Turn>) -> bool {
+    turns.skip_while(|turn| turn.speaker != Speaker::Caller).any(|turn| turn.speaker == Speaker::Assistant)
+}
+
+/// Whether a leg with this outcome is charged.
+fn is_reached(outcome: Option<&str>) -> bool {
+    matches!(outcome, Some("reached_person" | "voicemail_left"))
+}
+
 /// A leg with its calls: none if nobody was called, two if the call was passed on.
 struct Called<'a> {
     leg: &'a Leg,
@@ -478,9 +503,8 @@ impl Called<'_> {
             _ => {}
         }
         let Some(last) = self.answered().next_back() else { return Some("refused") };
-        let has_spoken = self.calls.iter().any(|(_, turns)| turns.iter().any(|turn| turn.speaker == Speaker::Caller));
         Some(match last.mode {
-            _ if !has_spoken => "no_answer",
+            _ if !has_talked(self.calls.iter().flat_map(|(_, turns)| turns)) => "no_answer",
             Mode::InHours => "reached_person",
             Mode::TakeMessage if self.found(brief).message_left => "voicemail_left",
             Mode::TakeMessage | Mode::Transfer | Mode::Decline => "no_answer",
@@ -555,15 +579,15 @@ fn ended(task: &Task, locked: &Locked, phone: &Phone, bought: bool, legs: &[Call
     let outcome = ["reached_person", "voicemail_left", "refused", "no_answer"]
         .into_iter()
         .find(|outcome| outcomes.contains(&Some(*outcome)));
-    let is_reached = matches!(outcome, Some("reached_person" | "voicemail_left"));
+    let is_completed = is_reached(outcome);
     let status = match outcome {
         Some("no_answer") => "no_answer",
-        Some(_) if is_reached => "completed",
+        Some(_) if is_completed => "completed",
         _ => "failed",
     };
-    let lengths: Vec<Duration> =
-        legs.iter().filter(|leg| leg.answered().next().is_some()).map(Called::length).collect();
-    let used = price.used(&lengths, bought);
+    let reached: Vec<Duration> =
+        legs.iter().zip(&outcomes).filter(|(_, outcome)| is_reached(**outcome)).map(|(leg, _)| leg.length()).collect();
+    let used = price.used(&reached, bought);
     let found = legs.iter().map(|leg| leg.found(&brief)).reduce(Found::and).unwrap_or_default();
     let turns: Vec<Turn> = legs.iter().flat_map(|leg| &leg.calls).flat_map(|(_, turns)| turns.clone()).collect();
     let points: Vec<Value> =
@@ -571,10 +595,10 @@ fn ended(task: &Task, locked: &Locked, phone: &Phone, bought: bool, legs: &[Call
     let mut result = json!({
         "status": status,
         "ended_reason": legs.last().map(Called::reason),
-        "duration_seconds": lengths.iter().map(|length| seconds(*length)).sum::<u64>(),
+        "duration_seconds": legs.iter().map(|leg| seconds(leg.length())).sum::<u64>(),
         "transcript": transcript(legs),
-        "summary": is_reached.then(|| script::summary(&found, &turns)),
-        "success_evaluation": if is_reached && found.is_all() { "pass" } else { "fail" },
+        "summary": is_completed.then(|| script::summary(&found, &turns)),
+        "success_evaluation": if is_completed && found.is_all() { "pass" } else { "fail" },
         "structured_data": {"points": points, "message_left": found.message_left},
         "outcome": outcome,
         "recording_url": null,
@@ -731,6 +755,30 @@ mod tests {
         for number in ["112", "+1911", "００ 44 999"] {
             let refused = of(json!([{}, "x", "+14155552671", number]));
             assert!(matches!(refused, Some(ApiError::EmergencyNumber { number: named }) if named == number));
+        }
+        let mut long = vec![json!("+14155552671"); MAX_SCANNED - 1];
+        long.push(json!("911"));
+        for hidden in [json!(911), json!(long), json!([["+14155552671", ["911"]]]), json!([[911]])] {
+            assert!(matches!(of(hidden.clone()), Some(ApiError::EmergencyNumber { .. })), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn only_legs_in_which_somebody_talked_are_charged() {
+        let turn = |speaker: Speaker| Turn { speaker, text: "Hello".to_owned() };
+        let (greeting, words) = (turn(Speaker::Assistant), turn(Speaker::Caller));
+        let talked = |turns: &[&Turn]| has_talked(turns.iter().copied());
+        assert!(talked(&[&greeting, &words, &greeting]));
+        assert!(!talked(&[]) && !talked(&[&greeting]));
+        assert!(!talked(&[&greeting, &words]), "a process died before the answer");
+        for (outcome, is_charged) in [
+            (Some("reached_person"), true),
+            (Some("voicemail_left"), true),
+            (Some("no_answer"), false),
+            (Some("refused"), false),
+            (None, false),
+        ] {
+            assert_eq!(is_reached(outcome), is_charged, "{outcome:?}");
         }
     }
 

@@ -46,12 +46,12 @@ impl Price {
         Usdc::from_micro(self.each.micro().checked_mul(minutes)?).checked_add(self.fee)
     }
 
-    /// What is charged: for each leg that was answered its begun minutes, at most those of the quote; and the fee if this call
-    /// bought the number.
-    pub fn used(&self, answered: &[Duration], bought: bool) -> Usdc {
+    /// What is charged: for each leg that reached somebody its begun minutes, at most those of the quote; and the fee if this
+    /// call bought the number.
+    pub fn used(&self, reached: &[Duration], bought: bool) -> Usdc {
         let legs = usize::try_from(self.legs).unwrap_or(usize::MAX);
         let minutes: u64 =
-            answered.iter().take(legs).map(|leg| u64::from(started_minutes(*leg).min(self.minutes))).sum();
+            reached.iter().take(legs).map(|leg| u64::from(started_minutes(*leg).min(self.minutes))).sum();
         let fee = if bought { self.fee.micro() } else { 0 };
         Usdc::from_micro(self.each.micro().saturating_mul(minutes).saturating_add(fee))
     }

@@ -19,7 +19,7 @@ use tools_sms::number::Number;
 use tools_sms::phone;
 
 use crate::plan::{self, DEFAULT_MINUTES, MAX_MINUTES, Price};
-use crate::{outbound, outside};
+use crate::{outbound, outside, settings, velocity};
 
 pub static QUOTER: Quoter = Quoter {
     spec: &outbound::SPEC,
@@ -116,7 +116,8 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     asked(&locked, &request.input, &to)
 }
 
-/// Refuses numbers that cannot be called: the agent's own, and those that neither an agent here has nor a provider reaches.
+/// Refuses numbers that cannot be called now: the agent's own, those here that take no calls, and those that neither an agent
+/// here has nor a provider reaches. If the agent is known, also what its limits of today do not allow.
 async fn check_targets(
     toolbox: &Toolbox,
     request: &QuoteRequest,
@@ -126,20 +127,34 @@ async fn check_targets(
     let input = &request.input;
     let count = outbound::named(input).count();
     let mut wrong = Vec::new();
+    // Each is called once.
+    let mut here: Vec<Number> = Vec::new();
     for (index, text) in outbound::named(input).enumerate() {
         let Ok(number) = Number::parse(text) else { continue };
         let path = outbound::path(count, index);
         if own == Some(&number) {
             wrong.push(FieldError::new(path, "is your own number"));
-        } else if phone::owner_of(&toolbox.db, &number).await?.is_none() {
-            match number.is_fictitious() {
-                true => wrong.push(FieldError::new(path, "is a number that nobody here has")),
-                false => outside::check(toolbox, &number, &path, count, request.agent, minutes).await?,
+        } else if let Some(owner) = phone::owner_of(&toolbox.db, &number).await? {
+            match settings::of_number(&toolbox.db, &owner).await?.is_some_and(|stored| stored.config.enabled) {
+                true if here.contains(&number) => {}
+                true => here.push(number),
+                false => wrong.push(FieldError::new(path, "does not take calls")),
             }
+        } else if number.is_fictitious() {
+            wrong.push(FieldError::new(path, "is a number that nobody here has"));
+        } else {
+            outside::check(toolbox, &number, &path, count, request.agent, minutes).await?;
         }
     }
     if !wrong.is_empty() {
         return Err(ApiError::InvalidRequest(wrong));
+    }
+    let Some(agent) = request.agent else { return Ok(()) };
+    for (before, number) in (0..).zip(&here) {
+        if let Some(why) = velocity::refusal(&toolbox.db, agent, number, before, toolbox.clock.now()).await? {
+            let (status, code) = (StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached");
+            return Err(ApiError::Tool { status, code, message: format!("{}: {why}", number.as_str()) });
+        }
     }
     Ok(())
 }

@@ -154,3 +154,31 @@ async fn minutes_of(db: &Db, call: RequestId, now: Timestamp) -> Result<u32, Sto
     let state = call.and_then(|call| call.now(now).state);
     Ok(state.map_or(0, |state| state.charged_minutes().unwrap_or(state.minutes)))
 }
+
+/// The calls of a caller in a day.
+#[derive(Deserialize)]
+struct Day {
+    used: u32,
+}
+
+/// Why a call of this caller to this number would be refused now by [`take`], for a quote: nothing is counted. `before`: the
+/// calls that its job makes before it.
+pub async fn refusal(
+    db: &Db,
+    caller: AgentId,
+    to: &Number,
+    before: u32,
+    now: Timestamp,
+) -> Result<Option<&'static str>, StoreError> {
+    let (day, table) = (now.secs().div_euclid(DAY_SECS).to_string(), &db.tables.messages);
+    let made: Option<Day> = db.get(table, Key::new(format!("VOICEDAY#{caller}"), day.clone())).await?;
+    if made.map_or(0, |made| made.used).saturating_add(before) >= MAX_A_DAY {
+        return Ok(Some("you have made as many calls to numbers here today as an agent may"));
+    }
+    let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
+    let to_number: Option<ToNumber> = db.get(table, Key::new(format!("VOICETO#{pair}"), day)).await?;
+    let Some(ToNumber { used, minutes, last, .. }) = to_number else { return Ok(None) };
+    let is_full =
+        used >= MAX_TO_NUMBER || minutes.saturating_add(minutes_of(db, last, now).await?) >= MAX_MINUTES_TO_NUMBER;
+    Ok(is_full.then_some("you have called this number today as often, or as long, as an agent may"))
+}

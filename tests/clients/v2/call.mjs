@@ -1,4 +1,5 @@
-// An agent calls another: the fourth payer of the stack has a number that answers, the third calls it and says these sentences.
+// An agent calls another: the third payer of the stack, who pays in buy.mjs and reads in ask.mjs, has a number that answers; the
+// fourth calls it and says these sentences.
 // Prints the conversation as the caller hears it, and the call as its callee gets it; what happens meanwhile goes to stderr.
 // Usage: node call.mjs STACK_JSON SENTENCE …
 import { randomUUID } from 'node:crypto';
@@ -22,7 +23,7 @@ async function number(agent) {
   return bought;
 }
 
-const [ada, bob] = stack.payers.slice(2, 4).map(({ private_key: key }) => new Agent(stack, key));
+const [bob, ada] = stack.payers.slice(2, 4).map(({ private_key: key }) => new Agent(stack, key));
 
 // Bob's number answers. Its calls are paid from his credits: 0.35 USDC for each begun minute.
 const { id, phone_number: bobs } = await number(bob);

@@ -1,5 +1,6 @@
 //! Query parameters. Every problem is reported, with the parameter's name as its path; nothing is clamped.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -71,13 +72,15 @@ impl Params {
         found
     }
 
-    /// A value of any type that parses itself; its error becomes the message.
-    pub fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
+    /// A value of any type that parses itself; its error becomes the message, unless it has a library's words.
+    pub fn parsed<T: FromStr<Err: Display + 'static>>(&mut self, name: &str) -> Option<T> {
         match self.given.get(name)?.parse() {
             Ok(value) => Some(value),
             Err(error) => {
                 let error: T::Err = error;
-                self.wrong.push(FieldError::new(name, error.to_string()));
+                let is_of_uuid = (&error as &dyn Any).is::<uuid::Error>();
+                let message = if is_of_uuid { "must be a UUID".to_owned() } else { error.to_string() };
+                self.wrong.push(FieldError::new(name, message));
                 None
             }
         }
@@ -148,5 +151,15 @@ mod tests {
         let Err(ApiError::InvalidRequest(wrong)) = params.check() else { panic!("nothing was wrong") };
         let paths: Vec<_> = wrong.iter().map(|wrong| wrong.path.as_str()).collect();
         assert_eq!(paths, ["limit", "offset", "period", "flag", "since"]);
+    }
+
+    #[test]
+    fn what_does_not_parse_is_told_in_our_words() {
+        let mut params = Params::of(Some("id=x&amount=x"));
+        assert_eq!(params.parsed::<uuid::Uuid>("id"), None);
+        assert_eq!(params.parsed::<base::money::Usdc>("amount"), None);
+        let Err(ApiError::InvalidRequest(wrong)) = params.check() else { panic!("nothing was wrong") };
+        assert_eq!(wrong[0], FieldError::new("id", "must be a UUID"));
+        assert_eq!(wrong[1].message, "x".parse::<base::money::Usdc>().unwrap_err().to_string());
     }
 }
