@@ -8,6 +8,7 @@ use base::digest::sha256_parts;
 use base::ids::{RequestId, uuid_of};
 use futures_util::future::join_all;
 use gate::limits::{self, Class, RateLimitSlot, STOP_SEEN_FOR, Subject};
+use ledger::account;
 use local::{Options, Stack};
 use platform::store::queue::send_or_log;
 use platform::store::{Key, Write};
@@ -331,6 +332,14 @@ fn refused_dials_cost_nothing() {
         let ((carl, of_carl), (erin, of_erin)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
         let nameless = Agent::new(&stack).await;
         assert_eq!(nameless.dial(&of_bob.number).await.error(), (400, "number_needed".to_owned()));
+        for is_frozen in [true, false] {
+            let rules =
+                account::change_rules(&stack.app.db, carl.payer.agent(), |account| account.frozen.agent = is_frozen);
+            rules.await.expect("a database");
+            if is_frozen {
+                assert_eq!(carl.dial(&of_bob.number).await.error(), (403, "frozen_by_owner".to_owned()));
+            }
+        }
         for (body, status, code) in [
             (json!({}), 400, "invalid_request"),
             (json!({"to": "911"}), 400, "emergency_number_blocked"),

@@ -23,8 +23,9 @@ use tools_sms::number::Number;
 
 use crate::config::{AfterHours, InboundConfig, Tool};
 
-/// A caller of the exchange who says nothing for this long has hung up.
-pub const SILENCE: Duration = Duration::from_secs(60);
+/// A caller of the exchange who says nothing for this long has hung up. Less than a minute, so that a call without a word costs
+/// one minute and not two.
+pub const SILENCE: Duration = Duration::from_secs(55);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// How a call is treated; the wire's `mode`.
@@ -353,8 +354,8 @@ mod tests {
         let (end, transfer) = (Event::Uses(Tool::EndCall), Event::Uses(Tool::TransferCall));
         for (name, config, events, last, ended) in [
             ("an answer", config(), vec![(5, Event::Heard)], vec![Action::Reply], None),
-            ("a look changes nothing", config(), vec![(59, Event::Looked)], vec![], None),
-            ("hung up", config(), vec![(61, Event::HungUp)], vec![Action::HangUp], Some((60, Ended::Silence, 1))),
+            ("a look changes nothing", config(), vec![(54, Event::Looked)], vec![], None),
+            ("hung up", config(), vec![(61, Event::HungUp)], vec![Action::HangUp], Some((55, Ended::Silence, 1))),
             (
                 "hung up after a word",
                 config(),
@@ -365,9 +366,9 @@ mod tests {
             (
                 "the assistant hangs up",
                 config(),
-                vec![(60 - 1, end)],
+                vec![(54, end)],
                 vec![Action::HangUp],
-                Some((59, Ended::AssistantHungUp, 1)),
+                Some((54, Ended::AssistantHungUp, 1)),
             ),
             ("it may not", only(&[]), vec![(5, end)], vec![Action::Refuse(Tool::EndCall)], None),
             ("passed on", config(), vec![(5, transfer)], vec![to()], None),
@@ -410,7 +411,7 @@ mod tests {
             (
                 "nothing is answered while it is passed on",
                 config(),
-                vec![(5, transfer), (59, Event::Heard)],
+                vec![(5, transfer), (54, Event::Heard)],
                 vec![],
                 None,
             ),
@@ -419,21 +420,21 @@ mod tests {
                 config(),
                 vec![(5, transfer), (601, Event::Looked)],
                 vec![Action::HangUp],
-                Some((60, Ended::Silence, 1)),
+                Some((55, Ended::Silence, 1)),
             ),
             (
                 "nobody begins to pass it on",
                 passing(),
                 vec![(601, Event::Looked)],
                 vec![Action::HangUp],
-                Some((60, Ended::Silence, 1)),
+                Some((55, Ended::Silence, 1)),
             ),
             (
                 "a late look",
                 config(),
                 vec![(86_400, Event::Heard)],
                 vec![Action::HangUp],
-                Some((60, Ended::Silence, 1)),
+                Some((55, Ended::Silence, 1)),
             ),
             ("a report of before", config(), vec![(-5, Event::HungUp)], vec![], Some((0, Ended::CallerHungUp, 1))),
             (

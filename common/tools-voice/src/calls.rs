@@ -371,8 +371,8 @@ mod tests {
             let of = |name: &str| view[name].to_string().replace('"', "");
             [of("status"), of("ended_reason"), of("duration_seconds"), of("charge_usdc"), of("mode")].join(" ")
         };
-        assert_eq!(shown(&after(59)), "in-progress null 0 null in_hours");
-        assert_eq!(shown(&after(9_999)), "ended silence 60 0.350000 in_hours");
+        assert_eq!(shown(&after(54)), "in-progress null 0 null in_hours");
+        assert_eq!(shown(&after(9_999)), "ended silence 55 0.350000 in_hours");
         let phase = Phase::Ended { at: NOON.plus(Duration::from_millis(60_001)), why: Ended::CallerHungUp };
         let ended = Call { state: call().state.map(|state| State { phase, ..state }), ..call() };
         assert_eq!(shown(&ended), "ended caller_hung_up 61 0.700000 in_hours");

@@ -10,6 +10,8 @@ use gate::idempotency::{self, Request};
 use gate::limits::{self, Class, Subject};
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
+use ledger::account;
+use ledger::freeze::SERVICE_PAYEE;
 use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Segment, headers, private_json, read_body};
 use serde_json::{Map, Value, json};
@@ -19,7 +21,7 @@ use tools_voice::call::{Ended, State as Answered};
 use tools_voice::calls::{self, Call};
 use tools_voice::dialogue::{self, MAX_SAID};
 use tools_voice::exchange::{self, Dialled, Said};
-use tools_voice::ringing;
+use tools_voice::{outbound, ringing};
 
 use crate::{Voice, call_not_found, counted, queue_job};
 
@@ -34,6 +36,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         let to = number(&input, "to")?.ok_or_else(|| ApiError::field("to", "is required"))?;
         let from = number(&input, "from")?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
+        check_freeze(&state, &caller).await?;
         let from = line_of(&state, caller.agent, from).await?;
         if from.number == to {
             return Err(ApiError::field("to", "is your own number"));
@@ -72,6 +75,7 @@ pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: Head
         let nothing = || ApiError::field("text", "must have something visible to say");
         let text = dialogue::cleaned(text, MAX_SAID).ok_or_else(nothing)?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
+        check_freeze(&state, &caller).await?;
         let call = own_call(&state, &caller, &id).await?;
         judge(&state, &caller, &text).await?;
         // Binds the idempotency key to this call.
@@ -123,6 +127,15 @@ pub async fn queue_if_ended(state: &Voice, call: &Call) {
 
 async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
     parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
+}
+
+/// Refuses an agent that its owner has frozen. It may still hang up.
+async fn check_freeze(state: &Voice, caller: &Caller) -> Result<(), ApiError> {
+    let frozen = account::glance(&state.app().db, caller.agent).await?.frozen;
+    match frozen.stops(caller.token(), outbound::SPEC.name, SERVICE_PAYEE) {
+        Some(what) => Err(ApiError::Frozen { what }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses what may not be said. A question to the moderation server counts as one for a price.

@@ -245,13 +245,16 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The call", Shape::Object(&[OK, has("data", Shape::Ref(&INBOUND_CALL))]))])
         .refuses(&[NO_CALL]),
     Operation::get("/v1/tools/voice/recordings/{token}", "getRecording", "The recording of a call")
-        .about("The address is a `recording_url`; it needs no proof. That of an answered call is valid for 15 minutes, that of a bought call for 30 days.")
+        .about(
+            "The address is a `recording_url`; it needs no proof. That of an answered call is valid for 15 minutes, that of a \
+             bought call for 30 days.",
+        )
         .answers(&[Answer::other(302, "Where the recording is", &[]).headers(&[("Location", true, "Its address")])])
         .refuses(&[(404, "recording_not_found"), (503, "provider_unavailable")]),
     Operation::post("/v1/tools/voice/exchange", "dial", "Calls a number of this deployment, by text")
         .about(
             "Free, from a number of your own. The call is answered as its owner has set it, and its owner pays. You take part in \
-             turns: say something, hear the answer. After 60 seconds without a word of yours the call ends. One call at a time.",
+             turns: say something, hear the answer. After 55 seconds without a word of yours the call ends. One call at a time.",
         )
         .auth(Auth::Agent)
         .headers(&[IDEMPOTENCY_KEY])
@@ -260,6 +263,7 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[
             (400, "number_needed"),
             (400, "emergency_number_blocked"),
+            (403, "frozen_by_owner"),
             (404, "number_not_in_service"),
             (409, "line_busy"),
             TAKEN,
@@ -286,6 +290,7 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[
             (400, "content_blocked"),
             NO_CALL,
+            (403, "frozen_by_owner"),
             (409, "call_ended"),
             (409, "turn_in_progress"),
             TAKEN,
