@@ -91,7 +91,7 @@ fn a_caller_speaks_in_turns() {
         clock.advance(Duration::from_secs(30));
         assert_eq!(carl.hears(call, "When are you open?").await["said"], "We are open from 7 to 18 h.");
 
-        // After a minute without a word, the call has ended.
+        // After so long without a word, the call has ended.
         clock.advance(Duration::from_secs(60));
         assert_eq!(carl.say(call, "Hello?").await.error(), (409, "call_ended".to_owned()));
         let seen = carl.dialled(call).await;

@@ -87,7 +87,7 @@ fn a_repeated_ring_is_one_call() {
         let mut answered = 0;
         for rang in rang {
             match rang.expect("a database") {
-                Rang::Answered { call, .. } => {
+                Rang::Answered(call) => {
                     answered += 1;
                     assert_eq!(call.from, "+12025550199", "cleaned");
                 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ring ──► not in service            no settings, or switched off: nothing is recorded
-//!      ├─► declined                  after hours with `decline`, or credit for less than a minute
+//!      ├─► declined                  after hours with `decline`, or no credit (`Declined::NoCredit`)
 //!      ├─► talking ───────────────► ended
 //!      │      │  ▲ it failed          ▲
 //!      │      ▼  │                    │ hung up, silence, or the length that credit and settings allow
@@ -44,7 +44,7 @@ pub enum Mode {
 pub enum Declined {
     /// The settings say so for this hour.
     AfterHours,
-    /// The owner's credits cover less than a minute, or the owner froze its calls.
+    /// The owner's credits cover less than a minute, its calls are frozen, or it has debt.
     NoCredit,
 }
 
@@ -54,7 +54,7 @@ pub enum Declined {
 pub enum Ended {
     CallerHungUp,
     AssistantHungUp,
-    /// The exchange passed it to another number, where it is a call of its own.
+    /// It was passed on: by the exchange, as a call of its own, or by the provider.
     Transferred,
     TransferFailed,
     /// It had the length that the settings allow.
@@ -62,7 +62,7 @@ pub enum Ended {
     /// It had the length that the credits covered.
     CreditLimit,
     Silence,
-    /// The provider lost it.
+    /// The provider lost it, or its job was given up.
     Failed,
 }
 
@@ -235,6 +235,11 @@ pub fn next(config: &InboundConfig, state: &State, now: Timestamp, event: Event)
 /// The minutes that a call of this length is charged: each that was begun, and at least one.
 pub fn started_minutes(length: Duration) -> u32 {
     u32::try_from(length.as_millis().div_ceil(MINUTE.as_millis())).unwrap_or(u32::MAX).max(1)
+}
+
+/// The seconds that a call of this length is shown with: each that was begun.
+pub fn started_seconds(length: Duration) -> u64 {
+    length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
 impl State {

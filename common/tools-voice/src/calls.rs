@@ -102,6 +102,7 @@ pub struct Call {
     pub answering: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// What came of a call that a provider carried; `None` until the provider has told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// When it rang.
@@ -280,7 +281,7 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
         "mode": mode,
         "started_at": call.state.as_ref().map(|state| state.answered.to_string()),
         "ended_at": ended.map(|(at, _)| at.to_string()),
-        "duration_seconds": length.map_or(0, |length| length.as_secs() + u64::from(length.subsec_nanos() > 0)),
+        "duration_seconds": length.map_or(0, call::started_seconds),
         "ended_reason": ended.map(|(_, why)| json!(why)).or_else(|| call.declined.map(|why| json!(why))),
         "summary": call.summary,
         "charge_usdc": call.charged().map(|charged| charged.to_string()),

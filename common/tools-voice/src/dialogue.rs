@@ -1,5 +1,6 @@
-//! The assistant of a deployment without a model: it greets, answers with sentences of its prompt, takes a message, passes the
-//! call on or says goodbye. By rules, and only from the words that were said, so that the same words get the same answer.
+//! The assistant of calls inside the deployment, without a model: it greets, answers with sentences of its prompt, takes a
+//! message, passes the call on or says goodbye. By rules, and only from the words that were said, so that the same words get
+//! the same answer.
 //!
 //! Sentences of the prompt that tell the assistant what to do (`never …`, `you are …`, `if …`) are not read out; sentences that
 //! state a fact are. Whoever must not hear a fact should not find it in a prompt.
@@ -157,7 +158,7 @@ fn phrases(language: Language) -> &'static Phrases {
     }
 }
 
-/// What a caller hears first: the owner's message for this mode, or a sentence that says that nobody is on the line. For a
+/// What a caller hears first: the owner's message for this mode, or a sentence that says that a machine speaks. For a
 /// transfer, only the owner's message or that the call is passed on.
 pub fn greeting(config: &InboundConfig, mode: Mode) -> String {
     let phrases = phrases(config.language);

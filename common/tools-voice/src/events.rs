@@ -16,7 +16,6 @@ use tools::Toolbox;
 
 use crate::call::{self, Ended, Event, Phase, State};
 use crate::calls::{self, Call};
-use crate::dialogue::Speaker;
 use crate::outside;
 use crate::providers::{self, Facts, Heard, Verdict, text, vapi};
 use crate::ringing::{self, Rang, Ring};
@@ -28,11 +27,11 @@ const RINGING: &str = "assistant-request";
 /// Longest wait for a provider that is asked about a call.
 const ASK: Duration = Duration::from_secs(15);
 /// The analysis follows the end of a call within this time, or does not come.
-const ANALYSIS: Duration = Duration::from_secs(90);
+pub(crate) const ANALYSIS: Duration = Duration::from_secs(90);
 /// Pause before a provider is asked again.
-const AGAIN: Duration = Duration::from_secs(60);
+pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// How long a provider is asked about a call that must be over.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// What is charged if the provider never says how long a call was: the minute that it was answered for.
 const FIRST_MINUTE: Duration = Duration::from_secs(60);
 /// How often a change is tried again because another one was faster.
@@ -98,7 +97,7 @@ async fn rings(toolbox: &Toolbox, message: &Value) -> Result<Value, StoreError> 
     let call = match ringing::ring(toolbox, &ring).await? {
         Rang::NotInService => return Ok(vapi::not_in_service()),
         Rang::Declined(_, say) => return Ok(vapi::declined(say.as_deref())),
-        Rang::Answered { call, .. } | Rang::Known(call) => call,
+        Rang::Answered(call) | Rang::Known(call) => call,
     };
     match vapi::treatment(toolbox, &call).await {
         Ok(treatment) => Ok(treatment),
@@ -218,11 +217,10 @@ fn told(call: &Call, facts: &Facts) -> Call {
         // The caller gave up before it was answered: it costs nothing.
         _ => None,
     };
-    let of_caller = facts.turns.iter().filter(|turn| turn.speaker == Speaker::Caller).count();
     let reason = if facts.reason.is_empty() { "ended" } else { facts.reason.as_str() };
     Call {
         state,
-        turns: u32::try_from(of_caller).unwrap_or(u32::MAX),
+        turns: u32::try_from(facts.turns.len()).unwrap_or(u32::MAX),
         answering: None,
         recording: call.provider_id.clone().filter(|_| facts.has_recording),
         summary: facts.summary.clone().or_else(|| call.summary.clone()),

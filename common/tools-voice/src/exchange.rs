@@ -182,7 +182,7 @@ async fn begin(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Dialled, StoreError
     match ringing::ring(toolbox, ring).await? {
         Rang::NotInService => Ok(Dialled::NotInService),
         Rang::Declined(call, said) => Ok(Dialled::Declined(call, said)),
-        Rang::Answered { call, .. } | Rang::Known(call) => greeted(toolbox, call).await,
+        Rang::Answered(call) | Rang::Known(call) => greeted(toolbox, call).await,
     }
 }
 

@@ -11,7 +11,8 @@
 //!
 //! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment. [`quote`], [`outbound`] and
-//! [`script`] sell and make calls.
+//! [`script`] sell and make calls. Calls with numbers outside go through [`providers`]: [`outside`] makes them, and [`events`]
+//! takes what is told about them.
 
 pub mod call;
 pub mod calls;

@@ -3,11 +3,11 @@
 //! A number that an agent of this deployment has is called over the exchange ([`crate::exchange`]): the job's run speaks for
 //! the caller ([`crate::script`]), the number's own settings answer, and its owner pays for that as for any call. The agent
 //! gets its number before the first call. The number is its own from then on, whatever becomes of the calls, and is charged
-//! to this job.
+//! to this job. Any other number is called through a provider ([`crate::outside`]).
 //!
-//! The record of a job are its legs (`JOB#<request>` / `LEG#<index>`), each with the id of its one call. An id rings once, so a
-//! leg is never dialled twice: a run that finds the call of a leg that has not ended was preceded by one that died, and hangs
-//! up. What was said until then counts.
+//! The record of a job that calls numbers here are its legs (`JOB#<request>` / `LEG#<index>`), each with the id of its one
+//! call. An id rings once, so a leg is never dialled twice: a run that finds the call of a leg that has not ended was preceded
+//! by one that died, and hangs up. What was said until then counts.
 //!
 //! What is charged: the started minutes of each leg in which somebody talked or took a message, and the number. A job that
 //! reached nobody completes. It fails, and everything comes back, only if it could not begin.
@@ -37,7 +37,7 @@ use tools_sms::buy;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone, RegisterError, Registered};
 
-use crate::call::{Ended, Mode, State};
+use crate::call::{Ended, Mode, State, started_seconds};
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Speaker, Turn};
 use crate::exchange::{self, Dialled, Said};
@@ -595,7 +595,7 @@ fn ended(task: &Task, locked: &Locked, phone: &Phone, bought: bool, legs: &[Call
     let mut result = json!({
         "status": status,
         "ended_reason": legs.last().map(Called::reason),
-        "duration_seconds": legs.iter().map(|leg| seconds(leg.length())).sum::<u64>(),
+        "duration_seconds": legs.iter().map(|leg| started_seconds(leg.length())).sum::<u64>(),
         "transcript": transcript(legs),
         "summary": is_completed.then(|| script::summary(&found, &turns)),
         "success_evaluation": if is_completed && found.is_all() { "pass" } else { "fail" },
@@ -624,13 +624,8 @@ fn detail(leg: &Called<'_>, outcome: Option<&'static str>) -> Value {
         "to": leg.leg.to,
         "outcome": outcome,
         "ended_reason": leg.reason(),
-        "duration_seconds": seconds(leg.length()),
+        "duration_seconds": started_seconds(leg.length()),
     })
-}
-
-/// The started seconds.
-fn seconds(length: Duration) -> u64 {
-    length.as_secs() + u64::from(length.subsec_nanos() > 0)
 }
 
 /// What was said; with the number before each call if there are several. `None` if nothing was said.

@@ -31,14 +31,16 @@ use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 use tools_sms::providers::lines;
 
+use crate::call::started_seconds;
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::dialogue::{self, Turn, cleaned};
+use crate::events::{self, AGAIN, ANALYSIS, PATIENCE};
 use crate::outbound::{self, caller};
 use crate::plan::{self, Price};
 use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
+use crate::quiet;
 use crate::quote::Locked;
 use crate::script::Found;
-use crate::{events, quiet};
 
 /// Most minutes and calls of an agent to numbers outside in a UTC day. Limits against abuse, and of what an agent can cost the
 /// operator: a deployment's `RATE_LIMIT_SCALE` does not raise them.
@@ -52,18 +54,12 @@ const INDEX: u32 = 0;
 
 /// Longest wait for one answer of the provider.
 const ASK: Duration = Duration::from_secs(20);
-/// Pause before a provider is asked again.
-const AGAIN: Duration = Duration::from_secs(60);
 /// How long it is tried to place a call.
 const TRIED_FOR: Duration = Duration::from_secs(10 * 60);
 /// How long a call is looked for whose placing was not answered.
 const LOOKED_FOR: Duration = Duration::from_secs(3 * 60);
 /// A call lasts at most its minutes and this: it may wait for a free line, and rings.
 const BEFORE: Duration = Duration::from_secs(15 * 60);
-/// How long a provider is asked about a call that must be over.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// The analysis follows the end of a call within this time, or does not come.
-const ANALYSIS: Duration = Duration::from_secs(90);
 const DAY_SECS: i64 = 24 * 3600;
 /// Most characters of a message for a machine.
 const MAX_MESSAGE: usize = 1_000;
@@ -128,7 +124,7 @@ struct Row {
     line: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_id: Option<String>,
-    /// Why it was refused.
+    /// Why it was refused, or not placed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     expires: i64,
@@ -572,7 +568,7 @@ fn ended(task: &Task, price: &Price, phone: &Phone, to: &Number, over: &Over) ->
     let is_bought = phone.bought_by == task.request_id;
     let lengths: Vec<Duration> = over.length.into_iter().collect();
     let used = price.used(&lengths, is_bought);
-    let seconds = over.length.map_or(0, |length| length.as_secs() + u64::from(length.subsec_nanos() > 0));
+    let seconds = over.length.map_or(0, started_seconds);
     let points = over.found.points.iter().map(|(point, answered)| json!({"point": point, "answered": answered}));
     let mut data = json!({"points": points.collect::<Vec<Value>>(), "message_left": over.found.message_left});
     if let Some(number) = &over.callback_number {

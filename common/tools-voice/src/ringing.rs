@@ -17,7 +17,7 @@ use tools::{NewJob, Toolbox};
 use tools_sms::number::Number;
 use tools_sms::{inbox, phone};
 
-use crate::call::{self, Action, Answer, Declined, SILENCE, State};
+use crate::call::{self, Answer, Declined, SILENCE, State};
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::config::InboundConfig;
 use crate::{inbound, plan, settings};
@@ -54,10 +54,7 @@ pub enum Rang {
     NotInService,
     /// It costs nothing. The text is said to the caller.
     Declined(Call, Option<String>),
-    Answered {
-        call: Call,
-        actions: Vec<Action>,
-    },
+    Answered(Call),
     /// It rang before.
     Known(Call),
 }
@@ -79,8 +76,8 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         let now = toolbox.clock.now();
         let account = payer(db, owner.agent, ring.price, now).await?;
         let credit = covered(&account, ring.price);
-        let (state, actions) = match call::ring(config.as_ref(), now, credit, ring.provider.is_none()) {
-            Answer::Answered { state, actions } => (state, actions),
+        let state = match call::ring(config.as_ref(), now, credit, ring.provider.is_none()) {
+            Answer::Answered { state, .. } => state,
             Answer::Declined { why, say } => return decline(toolbox, ring, &owner, why, say).await,
             Answer::NotInService => {
                 let known = calls::load(db, ring.id).await?;
@@ -91,7 +88,7 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         let mut writes = calls::create(db, &call)?;
         writes.extend(hold_credits(toolbox, &call, &account)?);
         match db.transact(&writes).await {
-            Ok(()) => return Ok(Rang::Answered { call, actions }),
+            Ok(()) => return Ok(Rang::Answered(call)),
             Err(error) if error.refused(0).is_some() => {
                 let known = calls::load(db, ring.id).await?;
                 return known.map(Rang::Known).ok_or_else(|| StoreError::new("a call vanished"));

@@ -1,5 +1,6 @@
-//! What the assistant of an outbound call says, and what came of it. By rules, from the points of its objective
-//! ([`crate::plan::points`]) and the words that were said, so that a finished call can be judged again from its record.
+//! What the assistant of an outbound call inside the deployment says, and what came of it. By rules, from the points of its
+//! objective ([`crate::plan::points`]) and the words that were said, so that a finished call can be judged again from its
+//! record.
 //!
 //! The first words of every call say that a machine calls and that the call is written down. Nothing switches that off. What
 //! the other side says decides only whether a point was answered.

@@ -23,6 +23,8 @@ pub const MAX_MINUTES_TO_NUMBER: u32 = 30;
 /// A line is kept so long for a call that is being dialled. Nothing of a dial takes longer.
 const DIALLING: Duration = Duration::from_secs(30);
 const DAY_SECS: i64 = 24 * 3600;
+const DAY_IS_FULL: &str = "you have made as many calls to numbers here today as an agent may";
+const NUMBER_IS_FULL: &str = "you have called this number today as often, or as long, as an agent may";
 /// Attempts to count a call while others count theirs.
 const TRIES: usize = 5;
 
@@ -46,6 +48,17 @@ struct ToNumber {
 
 fn line_key(number: &str) -> Key {
     Key::new(format!("LINE#{number}"), "OPEN")
+}
+
+/// The calls of a caller in a day ([`Day`]).
+fn day_key(caller: AgentId, day: i64) -> Key {
+    Key::new(format!("VOICEDAY#{caller}"), day.to_string())
+}
+
+/// The calls of a caller to a number in a day ([`ToNumber`]).
+fn number_key(caller: AgentId, to: &Number, day: i64) -> Key {
+    let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
+    Key::new(format!("VOICETO#{pair}"), day.to_string())
 }
 
 /// Takes the line of a caller's number for this call. `false`: it is busy with another.
@@ -102,8 +115,7 @@ pub async fn take(
 ) -> Result<Option<&'static str>, StoreError> {
     let day = now.secs().div_euclid(DAY_SECS);
     let (expires, table) = (expires(day), &db.tables.messages);
-    let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
-    let key = Key::new(format!("VOICETO#{pair}"), day.to_string());
+    let key = number_key(caller, to, day);
     let mut is_counted = false;
     for _ in 0..TRIES {
         let before: Option<ToNumber> = db.get_latest(table, key.clone()).await?;
@@ -114,10 +126,10 @@ pub async fn take(
             None => (0, 0),
         };
         if used >= MAX_TO_NUMBER || minutes >= MAX_MINUTES_TO_NUMBER {
-            return Ok(Some("you have called this number today as often, or as long, as an agent may"));
+            return Ok(Some(NUMBER_IS_FULL));
         }
         if !is_counted && !take_day(db, caller, day).await? {
-            return Ok(Some("you have made as many calls to numbers here today as an agent may"));
+            return Ok(Some(DAY_IS_FULL));
         }
         is_counted = true;
         let put = Write::put(table, key.clone(), &ToNumber { used: used + 1, minutes, last: call, expires })?;
@@ -134,8 +146,7 @@ pub async fn take(
 
 /// Counts a call of this caller in a day. False if it has made too many.
 async fn take_day(db: &Db, caller: AgentId, day: i64) -> Result<bool, StoreError> {
-    let key = Key::new(format!("VOICEDAY#{caller}"), day.to_string());
-    let count = Write::update(&db.tables.messages, key, "SET #expires = :expires ADD #used :one")
+    let count = Write::update(&db.tables.messages, day_key(caller, day), "SET #expires = :expires ADD #used :one")
         .only_if("attribute_not_exists(#used) OR #used < :most")
         .bind("expires", expires(day))?
         .bind("one", 1)?
@@ -170,15 +181,14 @@ pub async fn refusal(
     before: u32,
     now: Timestamp,
 ) -> Result<Option<&'static str>, StoreError> {
-    let (day, table) = (now.secs().div_euclid(DAY_SECS).to_string(), &db.tables.messages);
-    let made: Option<Day> = db.get(table, Key::new(format!("VOICEDAY#{caller}"), day.clone())).await?;
+    let (day, table) = (now.secs().div_euclid(DAY_SECS), &db.tables.messages);
+    let made: Option<Day> = db.get(table, day_key(caller, day)).await?;
     if made.map_or(0, |made| made.used).saturating_add(before) >= MAX_A_DAY {
-        return Ok(Some("you have made as many calls to numbers here today as an agent may"));
+        return Ok(Some(DAY_IS_FULL));
     }
-    let pair = uuid_of(&[b"voice_to", caller.bytes(), to.as_str().as_bytes()]);
-    let to_number: Option<ToNumber> = db.get(table, Key::new(format!("VOICETO#{pair}"), day)).await?;
+    let to_number: Option<ToNumber> = db.get(table, number_key(caller, to, day)).await?;
     let Some(ToNumber { used, minutes, last, .. }) = to_number else { return Ok(None) };
     let is_full =
         used >= MAX_TO_NUMBER || minutes.saturating_add(minutes_of(db, last, now).await?) >= MAX_MINUTES_TO_NUMBER;
-    Ok(is_full.then_some("you have called this number today as often, or as long, as an agent may"))
+    Ok(is_full.then_some(NUMBER_IS_FULL))
 }

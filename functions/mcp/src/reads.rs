@@ -169,8 +169,8 @@ pub static READS: &[Read] = &[
     Read {
         name: "voice_say",
         title: "Say in a call",
-        about: "Says something in a call that you dialled with voice_dial, and hears the answer. After a minute of silence the call \
-                ends",
+        about: "Says something in a call that you dialled with voice_dial, and hears the answer. After 55 seconds of silence the \
+                call ends",
         group: "voice",
         method: Method::POST,
         path: "/v1/tools/voice/exchange/{call_id}/turns",

@@ -17,7 +17,7 @@ use platform::http::{ApiError, Segment, headers, private_json, read_body};
 use serde_json::{Map, Value, json};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
-use tools_voice::call::{Ended, State as Answered};
+use tools_voice::call::{Ended, State as Answered, started_seconds};
 use tools_voice::calls::{self, Call};
 use tools_voice::dialogue::{self, MAX_SAID};
 use tools_voice::exchange::{self, Dialled, Said};
@@ -47,9 +47,8 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         }
         let id = match headers::idempotency_key(&headers)? {
             Some(key) => {
-                let numbers = [from.number.as_str(), to.as_str()];
-                let parts =
-                    [caller.agent.bytes().as_slice(), key.as_bytes(), numbers[0].as_bytes(), numbers[1].as_bytes()];
+                let (from, to) = (from.number.as_str().as_bytes(), to.as_str().as_bytes());
+                let parts = [caller.agent.bytes().as_slice(), key.as_bytes(), from, to];
                 RequestId::bought_with("dial", &parts)
             }
             None => RequestId::random(),
@@ -259,7 +258,7 @@ fn view(call: &Call) -> Value {
         "started_at": state.map(|state| state.answered.to_string()),
         "ended_at": ended.map(|(at, _)| at.to_string()),
         "ended_reason": ended.map(|(_, why)| why.to_caller()),
-        "duration_seconds": length.map_or(0, |length| length.as_millis().div_ceil(1000) as u64),
+        "duration_seconds": length.map_or(0, started_seconds),
         "created_at": call.created.to_string(),
     });
     if ended.is_some_and(|(_, why)| why == Ended::Transferred) {

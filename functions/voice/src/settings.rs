@@ -35,7 +35,7 @@ pub async fn put(State(state): State<Voice>, Segment(id): Segment, headers: Head
     let answer = async {
         let mut body = parse_body(&headers, &read_body(body, gate::MAX_BODY_BYTES).await?)?;
         if let Some(number) = config::emergency_number(&body) {
-            return Err(ApiError::EmergencyNumber { number: number.to_owned() });
+            return Err(ApiError::EmergencyNumber { number });
         }
         let config = config::read(&body, &state.gate.fetch_policy).map_err(ApiError::InvalidRequest)?;
         let app = state.app();

@@ -84,8 +84,11 @@ pub static INBOUND_CALL: Named = Named {
         has("phone_number_id", Shape::OrNull(&Shape::Uuid)),
         has("from", Shape::Text).about("As the caller's network says it; it can be forged"),
         has("to", Shape::Text).about("Your number"),
-        has("status", STATUS).about("declined: outside business hours, or without credit; it costs nothing"),
-        has("mode", Shape::OrNull(&Shape::Choice(&["in_hours", "take_message", "transfer", "decline"]))),
+        has("status", STATUS).about(
+            "declined: by its hours, without credit, or the caller gave up before it was answered; it costs nothing",
+        ),
+        has("mode", Shape::OrNull(&Shape::Choice(&["in_hours", "take_message", "transfer", "decline"])))
+            .about("decline: declined by its hours; null if it was declined for another reason"),
         has("started_at", Shape::OrNull(&Shape::Time)).about("When it was answered"),
         has("ended_at", Shape::OrNull(&Shape::Time)),
         has("duration_seconds", Shape::Integer).about("Rounded up"),
@@ -93,7 +96,7 @@ pub static INBOUND_CALL: Named = Named {
         has("charge_usdc", Shape::OrNull(&Shape::Usdc)).about("The begun minutes; null while it lasts"),
         has("receipt_id", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time).about("When it rang"),
-        has("ended_reason", Shape::OrNull(&ENDED)),
+        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits, a freeze of calls, or a debt"),
         may("transcript", Shape::OrNull(&Shape::Text)).about("A line for each thing that was said"),
         may("transcript_omitted", Shape::Is(true)).about("It does not fit into this list: read the call alone"),
         may("recording_url", Shape::OrNull(&Shape::Uri))

@@ -16,7 +16,7 @@ use tools_sms::number::Number;
 use crate::call::Ended;
 use crate::dialogue::Turn;
 
-// One provider has an adapter. Another one's functions are chosen between here, by the call's provider.
+// Only one provider has an adapter. With a second one, these would choose by the call's provider.
 pub use vapi::{ask, find, hang_up, place, recording};
 
 /// The providers that have an adapter.
