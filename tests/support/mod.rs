@@ -28,9 +28,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ::platform::store::Write;
-use base::clock::Clock;
-use base::ids::{AgentId, uuid_of};
+use ::platform::net::FetchPolicy;
+use ::platform::store::{Db, Write};
+use base::clock::{Clock, Timestamp};
+use base::ids::{AgentId, RequestId, uuid_of};
 use catalog::CATALOG;
 use devchain::DevChain;
 use evm::hex0x;
@@ -43,7 +44,8 @@ use tools::availability::{self, Lacking};
 use tools::snapshot;
 use tools::spec::Need;
 use tools_sms::number::Number;
-use tools_sms::phone;
+use tools_sms::phone::{self, Phone};
+use tools_voice::{config, settings};
 use web::search::address;
 use web::search::index::writer::Change;
 use web::search::index::{Limits, StoredPage, Writer};
@@ -130,16 +132,39 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
         }
     }
     let db = &stack.app.db;
-    // The number of the examples is an agent's, so a call to it needs no provider.
-    let number = Number::parse("+14155552671").expect("a number");
-    let source = phone::EMBEDDED.to_owned();
-    let owner = phone::Owner { agent: AgentId::from_bytes([7; 16]), id: uuid_of(&[b"phone of examples"]), source };
-    let owner = Write::put(&db.tables.messages, phone::owner_key(&number), &owner).expect("a row");
-    db.write(owner).await.expect("a number");
+    has_phone_of_examples(db, stack.app.clock.now()).await;
     // The worker may have checked before all of it was there.
     eventually("what cannot be done", || async { availability::load(db).await.expect("the list") }).await;
     availability::publish(db, &Lacking::default()).await.expect("the list");
     stack
+}
+
+/// The number of the examples is an agent's and takes calls, so a call to it needs no provider.
+async fn has_phone_of_examples(db: &Db, now: Timestamp) {
+    let (number, source) = (Number::parse("+14155552671").expect("a number"), phone::EMBEDDED.to_owned());
+    let phone = Phone {
+        id: uuid_of(&[b"phone of examples"]),
+        agent: AgentId::from_bytes([7; 16]),
+        number: number.clone(),
+        source: source.clone(),
+        bought_by: RequestId::random(),
+        created: now,
+        last_used_at: None,
+        lost_at: None,
+        inbound: None,
+        line: None,
+    };
+    let owner = phone::Owner { agent: phone.agent, id: phone.id, source: source.clone() };
+    for row in [
+        Write::put(&db.tables.messages, phone::key_of(phone.agent, &source), &phone),
+        Write::put(&db.tables.messages, phone::owner_key(&number), &owner),
+    ] {
+        db.write(row.expect("a row")).await.expect("a number");
+    }
+    let settings = json!({"prompt": "You answer for a restaurant."});
+    let policy = FetchPolicy::default();
+    let config = config::read(settings.as_object().expect("settings"), &policy).expect("settings");
+    settings::save(db, &phone, &config, None, now).await.expect("a database").expect("a number");
 }
 
 /// Adds a page that no test searches for to the index. Tools that search pages then have a price, and find nothing.
