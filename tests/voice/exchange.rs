@@ -95,7 +95,7 @@ fn a_caller_speaks_in_turns() {
         clock.advance(Duration::from_secs(60));
         assert_eq!(carl.say(call, "Hello?").await.error(), (409, "call_ended".to_owned()));
         let seen = carl.dialled(call).await;
-        assert_eq!((&seen["ended_reason"], &seen["duration_seconds"]), (&json!("silence"), &json!(151)), "{seen}");
+        assert_eq!((&seen["ended_reason"], &seen["duration_seconds"]), (&json!("silence"), &json!(146)), "{seen}");
         let transcript = seen["transcript"].as_str().expect("a transcript");
         assert_eq!(transcript.lines().count(), 1 + 2 * 9, "{transcript}");
         assert!(

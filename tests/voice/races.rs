@@ -189,7 +189,7 @@ fn a_call_ends_by_its_length_and_by_silence() {
         assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
         clock.advance(Duration::from_secs(61));
         sweep().await;
-        assert_eq!(end(&bob.charged(silent).await), ("silence", 60, "0.350000"));
+        assert_eq!(end(&bob.charged(silent).await), ("silence", 55, "0.350000"));
         assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
         // The line is free for the next call.
         ada.ring(&of_bob.number).await;
