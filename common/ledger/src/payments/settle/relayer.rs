@@ -15,7 +15,8 @@ use platform::providers::chain::{self, Chain, ChainError, TransactionReceipt};
 use platform::store::{BoxFuture, Db, StoreError};
 
 use super::{
-    Evidence, Found, Intent, JUST_NOW, JobPayment, LOOK_BACK_RANGES, Prepared, Settled, Settler, Tags, Use, Verdict,
+    Evidence, Found, Intent, JUST_NOW, JobPayment, LOGS_LATE_BY, LOOK_BACK_RANGES, Prepared, Settled, Settler, Tags,
+    Use, Verdict,
 };
 use crate::payments::bid::{Bid, FeeCap, Next};
 use crate::payments::nonces::{self, NextNonce};
@@ -137,7 +138,7 @@ impl Relayer {
     /// The result for a transfer that would revert: the reason, or success if the money came another way.
     async fn refused(&self, payment: JobPayment<'_>) -> Settled {
         let why = async {
-            Ok(match self.evidence.used_perhaps_just_now(payment, None, LOOK_BACK_RANGES).await? {
+            Ok(match self.used_now_or_soon(payment).await? {
                 Use::ForThisJob { transaction } => Settled::Yes { transaction },
                 Use::ForAnother { transaction } => Settled::ForAnother { transaction },
                 Use::Otherwise => Settled::No(Reason::NonceUsed),
@@ -148,6 +149,26 @@ impl Relayer {
         // Without an answer the money may have come: the caller must not read that nothing was charged.
         let settled: Result<Settled, ChainError> = why.await;
         settled.unwrap_or(Settled::Pending { transaction: None })
+    }
+
+    /// How the nonce of a payment was used whose transfer would revert. A node may estimate on top of what is pending: then a
+    /// transfer of the same payment, on its way from another deployment, is in the way. On the latest block this one still
+    /// succeeds, and the chain does not show who paid. So this waits a little for that transfer.
+    async fn used_now_or_soon(&self, payment: JobPayment<'_>) -> Result<Use, ChainError> {
+        let mut pauses = LOGS_LATE_BY.iter();
+        loop {
+            // Asked before the use of the nonce: a transfer that is mined between both is seen.
+            let succeeds = match self.chain.simulate_transfer(payment.authorization, self.key.address()).await {
+                Ok(_) => true,
+                Err(ChainError::Reverted(_)) => false,
+                Err(unknown) => return Err(unknown),
+            };
+            let found = self.evidence.used_perhaps_just_now(payment, None, LOOK_BACK_RANGES).await?;
+            match pauses.next() {
+                Some(pause) if succeeds && matches!(found, Use::Unused) => tokio::time::sleep(*pause).await,
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// Why a transfer reverts although its nonce is unused.
