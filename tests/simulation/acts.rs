@@ -15,8 +15,8 @@ use tools_sms::phone::{self, EMBEDDED};
 use tools_sms::send as sms;
 
 use super::asked::{self, Given};
-use super::sellers;
 use super::world::{Answer, Node, WEBHOOK_SECRET, World};
+use super::{calls, sellers};
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH};
 
@@ -34,6 +34,8 @@ pub struct Notes {
     tokens: Vec<Token>,
     /// Daily caps requested since the last check; `None` removes the cap.
     pub daily_tried: Vec<Option<u64>>,
+    /// Ids of the calls that it dialled.
+    pub calls: Vec<String>,
     sessions: u64,
     names: u64,
 }
@@ -79,6 +81,11 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Take, 4),
     (Act::PayAsked, 9),
     (Act::Text, 9),
+    (Act::Answering, 2),
+    (Act::Dial, 8),
+    (Act::Say, 7),
+    (Act::HangUp, 3),
+    (Act::BuyCall, 2),
     (Act::Spend, 10),
     (Act::SpendNamed, 3),
     (Act::Again, 7),
@@ -120,6 +127,14 @@ pub enum Act {
     PayAsked,
     /// Texts other agents (see [`text`]).
     Text,
+    /// Puts how its number answers calls.
+    Answering,
+    /// Calls another agent, to talk itself.
+    Dial,
+    Say,
+    HangUp,
+    /// Buys a call to other agents.
+    BuyCall,
     /// A call with an access token.
     Spend,
     SpendNamed,
@@ -172,7 +187,7 @@ impl Agent {
         Arc::new(Agent { id: payer.agent(), payer, notes: Mutex::default() })
     }
 
-    fn proof(&self, world: &World) -> (&'static str, String) {
+    pub fn proof(&self, world: &World) -> (&'static str, String) {
         ("x-agent-proof", self.payer.proof_at("write", world.clock.now().secs()))
     }
 
@@ -301,6 +316,20 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             pay_quoted(world, agent, node, &quoted).await
         }
         Act::Text => text(world, agent, node).await,
+        Act::Dial => {
+            calls::dial(world, agent, node).await;
+            return;
+        }
+        Act::Answering | Act::Say | Act::HangUp | Act::BuyCall => {
+            let answer = match act {
+                Act::Answering => calls::configure(world, agent, node).await,
+                Act::Say => calls::say(world, agent, node).await,
+                Act::HangUp => calls::hang_up(world, agent, node).await,
+                _ => calls::buy(world, agent, node).await,
+            };
+            let Some(answer) = answer else { return };
+            answer
+        }
         Act::PayPrice | Act::PayNamed | Act::PayTwice => {
             let name = (act == Act::PayNamed).then(|| agent.name(world));
             let (path, body, price) = name.as_ref().map_or_else(|| some(world), |name| named(world, name));
@@ -460,14 +489,19 @@ async fn pay_quoted(world: &World, agent: &Agent, node: &Node, quoted: &Quoted) 
     world.send(node, "POST", quoted.path, &headers, &quoted.body.to_string()).await
 }
 
-/// Asks for the price of a text, as the agent, in its name, or as nobody, and pays it at once: once or twice at once, or with a
-/// token. Mostly the agent has the money, which the price of a number takes.
+/// Texts some of the numbers that agents know of.
 async fn text(world: &World, agent: &Agent, node: &Node) -> Answer {
-    let dice = &world.fate.dice;
     if let Ok(Some(own)) = phone::of_agent(&world.db, agent.id, EMBEDDED).await {
         world.numbers.learn(agent.id, own.number);
     }
-    let (path, body) = (sms::SPEC.path(), world.numbers.text(dice));
+    let body = world.numbers.text(&world.fate.dice);
+    buy_asked(world, agent, node, sms::SPEC.path(), body).await
+}
+
+/// Asks for the price of something, as the agent, in its name, or as nobody, and pays it at once: once or twice at once, or with
+/// a token. Mostly the agent has the money, which the price of a number takes.
+pub async fn buy_asked(world: &World, agent: &Agent, node: &Node, path: &'static str, body: Value) -> Answer {
+    let dice = &world.fate.dice;
     let who = match dice.roll(6) {
         0 => None,
         1 => Some(agent.named()),

@@ -5,7 +5,7 @@
 //! Real: the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled: everything
 //! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), what
 //! most tools do, what quoters find ([`asked`]), and the use of tools by sellers' programs and the model ([`sellers`]). Texts
-//! between agents ([`texts`]) are sent by their own tool.
+//! between agents ([`texts`]) are sent, and calls ([`calls`]) taken and made, by their own tools.
 //! Everything follows from one seed: a run has no threads and no sockets, and time passes only while every task waits.
 //!
 //! A run of many steps consists of episodes, each with its own database and agents. A violation prints the episode's
@@ -13,6 +13,7 @@
 
 mod acts;
 mod asked;
+mod calls;
 mod chain;
 mod check;
 mod database;
@@ -105,6 +106,7 @@ fn run(seed: u64, steps: u64) {
     assert!(faults * 10 >= steps, "{faults} faults in {steps} steps are too few");
     assert!(steps < SHORT_RUN || figures.sum("asked quotes, ") > 0, "no quote of an asked price was bought");
     assert!(steps < SHORT_RUN || figures.sum("texts accepted") > 0, "no text arrived");
+    assert!(steps < SHORT_RUN || figures.sum("answered calls") > 0, "no call was answered");
 }
 
 /// One episode, from its seed.
@@ -126,6 +128,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
     let world = Arc::new(World::new(seed).await);
     let ticking = tokio::spawn(world.clone().tick());
     let agents: Vec<Arc<Agent>> = (0..2 + world.fate.dice.roll(5)).map(|_| Agent::new(&world)).collect();
+    calls::open(&world, &agents).await;
     let mut seen: Vec<Seen> = agents.iter().map(|_| Seen::default()).collect();
     let mut running = JoinSet::new();
     for step in 1..=steps {
@@ -144,6 +147,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
             sellers::quiet(&world).await;
             asked::check(&world, &agents).await;
             texts::check(&world, &agents).await;
+            calls::check(&world, &agents).await;
             world.fate.set(true);
         }
     }
@@ -231,6 +235,7 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
     sellers::check(world, agents).await;
     asked::at_rest(world, agents).await;
     texts::at_rest(world, agents).await;
+    calls::at_rest(world, agents).await;
 }
 
 /// Sweeps and works until no job is open.

@@ -43,6 +43,14 @@ impl Numbers {
         }
     }
 
+    /// One of them that is not this agent's.
+    pub fn other(&self, dice: &Dice, agent: AgentId) -> Option<Number> {
+        let known = self.0.lock().unwrap();
+        let others: Vec<&Number> =
+            known.iter().filter(|(owner, _)| *owner != agent).map(|(_, number)| number).collect();
+        dice.pick(&others).copied().cloned()
+    }
+
     /// The input of a send to some of them: one or two segments that no other send has.
     pub fn text(&self, dice: &Dice) -> Value {
         let known = self.0.lock().unwrap();

@@ -39,6 +39,7 @@ use tools_web::web_read;
 use tower::ServiceExt;
 
 use super::asked::{self, Book};
+use super::calls;
 use super::chain::{Chain, Model, Way};
 use super::database;
 use super::dice::Dice;
@@ -58,13 +59,15 @@ thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
-static RUNNERS: [&Runner; 6] = [
+static RUNNERS: [&Runner; 8] = [
     &Runner { spec: &web_read::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &vehicle_identification::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &asked::BY_ROUTE, run: |_, task| work(&task) },
     &Runner { spec: &asked::BY_CALL, run: |_, task| work(&task) },
     &top_up::RUNNER,
     &tools_sms::send::RUNNER,
+    &tools_voice::inbound::RUNNER,
+    &tools_voice::outbound::RUNNER,
 ];
 
 /// Makes the next work on this thread find its source down.
@@ -149,6 +152,7 @@ impl World {
                 "PAYMENT_HOLD_MS" => "100",
                 "OVERLAP_BELOW_USDC" => overlap,
                 "OVERLAP_EXPOSURE_USDC" => "0.012",
+                "PRICES" => calls::PRICES,
                 "MODEL_PROVIDER" => "openai",
                 "MODEL_NAME" => "a-model",
                 "MODEL_INPUT_USD_PER_MILLION" | "MODEL_OUTPUT_USD_PER_MILLION" => "0.01",
@@ -190,6 +194,7 @@ impl World {
     }
 
     fn node(&self, clock: Clock, http: &PlainHttp) -> Node {
+        let catalog = asked::CATALOG.priced(&self.config.prices);
         let app = App {
             config: self.config.clone(),
             clock: clock.clone(),
@@ -201,7 +206,7 @@ impl World {
             exposure: Gauge::default(),
             forms: Default::default(),
             availability: Default::default(),
-            catalog: &asked::CATALOG,
+            catalog,
         };
         let (db, fate) = (self.db.clone(), self.fate.clone());
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
@@ -211,7 +216,7 @@ impl World {
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
-            let access = ToolAccess { runners: &RUNNERS, catalog: &asked::CATALOG, toolbox: toolbox.clone() };
+            let access = ToolAccess { runners: &RUNNERS, catalog, toolbox: toolbox.clone() };
             Arc::new(Hands { fate: self.fate.clone(), access, resource }) as Arc<dyn gate::work::Executor>
         };
         let service_runner = SoulServiceRunner {
@@ -240,6 +245,7 @@ impl World {
             ("credits", credits::router(gate.clone(), cards)),
             ("account", account::router(app)),
             (messaging::GROUP, messaging::router(gate.clone())),
+            (voice::GROUP, voice::router(gate.clone(), keys.webhooks)),
             ("souls", souls::router(Arc::new(Market::new(gate.clone(), http)))),
             (asked::GROUP, asked::router(gate.clone())),
         ]);
