@@ -1,8 +1,6 @@
 //! A process dies while a paid call hands something over to many, or while something else goes on, and another process goes on.
 //! A tool's journey says what is paid for, and checks what has become of it.
 
-use std::time::Duration;
-
 use base::ids::RequestId;
 use local::stack::Background;
 use local::{Options, Stack};
@@ -85,16 +83,16 @@ impl Dying {
         Dying { stack, death, prepare, database, life, proxies: [to_database, to_chain] }
     }
 
-    /// Waits until the process is dead or has nothing left to do.
+    /// Waits until the process is dead, or has no job left and asks nothing more; what it has asked is answered.
     async fn quiet(&self) {
-        loop {
-            let pause = Duration::from_millis(if self.life.is_over() { 50 } else { 400 });
-            tokio::time::sleep(pause).await;
-            let idle = self.proxies.iter().filter(|proxy| proxy.take_seen().is_empty()).count() == self.proxies.len();
-            if self.life.is_over() || idle {
-                return;
-            }
-        }
+        eventually("a quiet process", || async {
+            // Of all proxies, so that each forgets what it has seen until now.
+            let asked: usize = self.proxies.iter().map(|proxy| proxy.take_seen().len()).sum();
+            let is_done = asked == 0 && self.stack.queue.is_idle();
+            let is_answered = self.proxies.iter().all(Proxy::is_idle);
+            (is_answered && (is_done || self.life.is_over())).then_some(())
+        })
+        .await;
     }
 
     /// Lets the process die while this goes on, and starts another one. Returns that one, and whether the first one died: if not,
@@ -136,8 +134,8 @@ impl Dying {
         let job = payer.finished(&request_id.to_string()).await;
         let again = payer.client.post(path, &paid, body).await.json();
         assert_eq!(again["request_id"], json!(request_id), "{label:?}");
-        // Nothing is handed over after the end.
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        // Nothing is handed over after the end: no message is left that could do it.
+        eventually("an empty queue", || async { stack.queue.is_idle().then_some(()) }).await;
         Survived { stack, payer, request_id, job, died }
     }
 }

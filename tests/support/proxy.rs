@@ -2,7 +2,7 @@
 //! real DynamoDB sometimes do, and an emulator never.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -99,6 +99,8 @@ struct ProxyState {
     afterwards: Mutex<Option<Fault>>,
     delay: Mutex<Duration>,
     secrets: Mutex<Option<Secrets>>,
+    /// Requests that are not answered yet.
+    busy: AtomicUsize,
     http: hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -113,6 +115,7 @@ impl Proxy {
             afterwards: Mutex::default(),
             delay: Mutex::default(),
             secrets: Mutex::default(),
+            busy: AtomicUsize::new(0),
             http,
         };
         let state = Arc::new(state);
@@ -126,6 +129,11 @@ impl Proxy {
     /// The requests that got through since the last call.
     pub fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.state.seen.lock().expect("a lock"))
+    }
+
+    /// Whether every request was answered, or given up.
+    pub fn is_idle(&self) -> bool {
+        self.state.busy.load(Ordering::SeqCst) == 0
     }
 
     /// From now on, this may answer requests in place of the server.
@@ -168,7 +176,24 @@ pub fn throttled() -> (u16, Value) {
     (400, json!({"__type": kind, "message": "slow down"}))
 }
 
+/// A request that is being answered. It is dropped with its handler if the client goes away.
+struct Busy(Arc<ProxyState>);
+
+impl Busy {
+    fn with(state: &Arc<ProxyState>) -> Busy {
+        state.busy.fetch_add(1, Ordering::SeqCst);
+        Busy(state.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 async fn forward(State(state): State<Arc<ProxyState>>, headers: HeaderMap, body: Bytes) -> Response {
+    let _busy = Busy::with(&state);
     let operation = operation(&headers, &body);
     let fate = state.life.spend();
     if matches!(fate, Fate::Lost) {
