@@ -28,6 +28,8 @@ use crate::support::books;
 const MOST: u64 = 3;
 /// Characters of one segment.
 const SEGMENT: usize = 160;
+/// Agents that only receive texts. They take no calls.
+const RECEIVERS: usize = 2;
 /// More texts than an inbox gets in an episode.
 const MANY: usize = 200;
 
@@ -43,11 +45,12 @@ impl Numbers {
         }
     }
 
-    /// One of them that is not this agent's.
+    /// One of them that is not this agent's, mostly of an agent that may take calls.
     pub fn other(&self, dice: &Dice, agent: AgentId) -> Option<Number> {
         let known = self.0.lock().unwrap();
+        let first = if dice.percent(90) { RECEIVERS } else { 0 };
         let others: Vec<&Number> =
-            known.iter().filter(|(owner, _)| *owner != agent).map(|(_, number)| number).collect();
+            known.iter().skip(first).filter(|(owner, _)| *owner != agent).map(|(_, number)| number).collect();
         dice.pick(&others).copied().cloned()
     }
 
@@ -68,10 +71,10 @@ impl Numbers {
     }
 }
 
-/// Gives numbers to two agents that only receive.
+/// Gives numbers to agents that only receive.
 pub async fn open(world: &World) {
     let toolbox = &world.nodes[0].gate.engine.toolbox;
-    for _ in 0..2 {
+    for _ in 0..RECEIVERS {
         let agent = AgentId::from_bytes(digest::random());
         let deadline = Instant::now() + Duration::from_secs(20);
         let registered = phone::register(toolbox, agent, RequestId::random(), deadline).await;
