@@ -97,6 +97,9 @@ pub struct Call {
     /// How many turns are stored, of both sides.
     #[serde(default)]
     pub turns: u32,
+    /// How often a model was asked for an answer in vain.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failures: u8,
     /// A turn is being answered, until then at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answering: Option<Timestamp>,
@@ -168,6 +171,11 @@ impl Call {
         let state = self.state.as_ref()?;
         Some(state.answered.plus(Duration::from_secs(60) * state.minutes + LATE))
     }
+}
+
+/// So that it takes no room in the row of a call without any.
+fn is_none(failures: &u8) -> bool {
+    *failures == 0
 }
 
 fn partition(id: RequestId) -> String {
@@ -355,6 +363,7 @@ mod tests {
             receipt_id: None,
             hops: 0,
             turns: 0,
+            failures: 0,
             answering: None,
             summary: None,
             outcome: None,

@@ -1,6 +1,6 @@
-//! The assistant of calls inside the deployment, without a model: it greets, answers with sentences of its prompt, takes a
-//! message, passes the call on or says goodbye. By rules, and only from the words that were said, so that the same words get
-//! the same answer.
+//! The assistant of calls inside the deployment, where no model answers ([`crate::answers`]): it greets, answers with sentences
+//! of its prompt, takes a message, passes the call on or says goodbye. By rules, and only from the words that were said, so that
+//! the same words get the same answer.
 //!
 //! Sentences of the prompt that tell the assistant what to do (`never …`, `you are …`, `if …`) are not read out; sentences that
 //! state a fact are. Whoever must not hear a fact should not find it in a prompt.
@@ -15,9 +15,9 @@ use crate::config::{InboundConfig, Language, Tool};
 /// Most characters that a caller says at once.
 pub const MAX_SAID: usize = 1_000;
 /// Most characters of an answer.
-const MAX_ANSWER: usize = 1_000;
+pub const MAX_ANSWER: usize = 1_000;
 /// Most characters of a summary.
-const MAX_SUMMARY: usize = 500;
+pub const MAX_SUMMARY: usize = 500;
 /// Most words of a goodbye, and of one that is only a no.
 const MAX_GOODBYE: usize = 6;
 const MAX_NO: usize = 3;
@@ -174,6 +174,16 @@ pub fn greeting(config: &InboundConfig, mode: Mode) -> String {
 /// What the caller hears if a transfer failed.
 pub fn unreachable(config: &InboundConfig) -> String {
     phrases(config.language).unreachable.to_owned()
+}
+
+/// What the caller hears before the assistant does this.
+pub fn announcement(config: &InboundConfig, tool: Tool) -> String {
+    let phrases = phrases(config.language);
+    let said = match tool {
+        Tool::TransferCall => phrases.passing,
+        Tool::EndCall => phrases.goodbye,
+    };
+    said.to_owned()
 }
 
 /// The answer to the last thing that the caller said. It uses only what the settings allow, and after hours it only takes a

@@ -287,6 +287,7 @@ mod tests {
             receipt_id: None,
             hops: 0,
             turns: 0,
+            failures: 0,
             answering: None,
             summary: None,
             outcome: None,

@@ -17,6 +17,7 @@ use tools::Toolbox;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 
+use crate::answers;
 use crate::call::{self, Action, Ended, Event, Phase};
 use crate::calls::{self, Call, MAX_TURNS};
 use crate::dialogue::{self, Speaker, Turn};
@@ -151,12 +152,13 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
     // Later rows are of a turn that was not answered to its end.
     turns.truncate(usize::try_from(call.turns).unwrap_or(usize::MAX));
     turns.push(said.clone());
-    let reply = dialogue::reply(config, state.mode, &turns);
+    let (reply, has_failed) = answers::reply(toolbox, &call, config, state.mode, &turns).await;
     let now = toolbox.clock.now();
     let answer = Turn { speaker: Speaker::Assistant, text: reply.text.clone() };
     calls::add_turns(db, id, call.turns, &[said, answer], now).await?;
     let call = stored(db, call, |call| {
         call.turns += 2;
+        call.failures = call.failures.saturating_add(has_failed.into());
         call.answering = None;
         if let (Some(tool), Some(config), Some(state)) = (reply.uses, &call.config, &call.state) {
             let (next, _) = call::next(config, state, now, Event::Uses(tool));

@@ -20,7 +20,7 @@ use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::call::Event;
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Turn};
-use crate::{ending, events, notices, plan};
+use crate::{answers, ending, events, notices, plan};
 
 /// Time limit of a run.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -99,15 +99,17 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
         return Ok(Some(Output::waiting(until, SOURCE)));
     }
     let turns = calls::turns(db, id).await?;
-    let call = summarised(db, call, &turns).await?;
+    let call = summarised(toolbox, call, &turns).await?;
     notices::completed(db, &call, &dialogue::transcript(&turns), now).await?;
     let charged = call.charged().ok_or_else(|| StoreError::new("a call has no end"))?;
     Ok(Some(Output::new(calls::view(&call, None, None), SOURCE).charging(charged)))
 }
 
 /// The call with its summary, which is stored once. A call in which the caller said nothing has none.
-async fn summarised(db: &Db, mut call: Call, turns: &[Turn]) -> Result<Call, StoreError> {
-    let Some(summary) = dialogue::summary(turns) else { return Ok(call) };
+async fn summarised(toolbox: &Toolbox, mut call: Call, turns: &[Turn]) -> Result<Call, StoreError> {
+    let Some(by_rules) = dialogue::summary(turns).filter(|_| call.summary.is_none()) else { return Ok(call) };
+    let summary = answers::summary(toolbox, &call, turns).await.unwrap_or(by_rules);
+    let db = &toolbox.db;
     for _ in 0..TRIES {
         if call.summary.is_some() {
             return Ok(call);

@@ -10,10 +10,11 @@
 //! [`config`], [`hours`], [`call`], [`dialogue`] and [`plan`] are rules that need neither a database nor a provider.
 //!
 //! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
-//! charges it and tells its owner. [`exchange`] connects numbers of this deployment. [`quote`], [`outbound`] and
+//! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`], [`outbound`] and
 //! [`script`] sell and make calls. Calls with numbers outside go through [`providers`]: [`outside`] makes them, and [`events`]
 //! takes what is told about them.
 
+pub mod answers;
 pub mod call;
 pub mod calls;
 pub mod config;

@@ -500,6 +500,7 @@ impl Leg<'_> {
             receipt_id: None,
             hops: 0,
             turns: 0,
+            failures: 0,
             answering: None,
             summary: None,
             outcome: Some(facts.outcome.unwrap_or(&facts.reason).to_owned()),

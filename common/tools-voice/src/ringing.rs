@@ -139,6 +139,7 @@ fn new_call(ring: &Ring<'_>, owner: &phone::Owner, now: Timestamp) -> Call {
         receipt_id: None,
         hops: ring.hops,
         turns: 0,
+        failures: 0,
         answering: None,
         summary: None,
         outcome: None,

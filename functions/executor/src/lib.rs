@@ -24,7 +24,9 @@ pub fn service_runner(
     let access = ToolAccess { runners, catalog: app.catalog, toolbox: toolbox.clone() };
     let model = ModelExecutor::configured(access.clone());
     if model.is_none() && app.config.model.is_some() {
-        return Err(StoreError::new("MODEL_KEY is required with MODEL_PROVIDER=anthropic"));
+        return Err(StoreError::new(
+            "MODEL_KEY is required with MODEL_PROVIDER=anthropic, and with openai unless MODEL_URL is set",
+        ));
     }
     Ok(SoulServiceRunner {
         model: model.map(|model| Arc::new(model) as _),

@@ -50,10 +50,16 @@ pub struct Model {
 }
 
 impl Model {
-    /// The configured model. `None` if there is none, or if this function does not have its key.
+    /// The configured model. `None` if there is none, or if this function does not have its key. A server of one's own that
+    /// speaks OpenAI's protocol may need none.
     pub fn configured(config: &Config, http: &PlainHttp, signed: &SignedHttp) -> Option<Model> {
         let model = config.model.clone()?;
-        let is_missing = model.provider == ModelProvider::Anthropic && model.key.is_none();
+        let needs_key = match model.provider {
+            ModelProvider::OpenAi => model.url.is_none(),
+            ModelProvider::Anthropic => true,
+            ModelProvider::Bedrock => false,
+        };
+        let is_missing = needs_key && model.key.is_none();
         (!is_missing).then(|| Model { http: http.lasting(model.timeout), config: model, signed: signed.clone() })
     }
 
