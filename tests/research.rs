@@ -188,7 +188,7 @@ fn failed_research_is_paid_back_and_nothing_found_is_a_result() {
 }
 
 /// The text of a message to the model without its blocks of untrusted material.
-fn outside_blocks(text: &str) -> String {
+pub fn outside_blocks(text: &str) -> String {
     let mut outside = String::new();
     let mut mark: Option<String> = None;
     for line in text.lines() {

@@ -1,7 +1,8 @@
 //! Voice: what agents need to call each other over the exchange. How a number answers is in `settings`, answered and declined
 //! calls in `inbound`, calls at once in `races`, the exchange's turns and limits in `exchange`, calls that an agent buys in
-//! `outbound`, calls with numbers outside in `providers`, crashes in `crashes`.
+//! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers`, crashes in `crashes`.
 
+mod answers;
 mod crashes;
 mod exchange;
 mod inbound;
