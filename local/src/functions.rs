@@ -291,7 +291,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 7] = [
+const IN_SETTINGS_FILE: [&str; 8] = [
     "PRICES",
     "SMS_COUNTRIES",
     "SMS_DAILY_SEGMENTS",
@@ -299,6 +299,7 @@ const IN_SETTINGS_FILE: [&str; 7] = [
     "SMS_CONFIGURATION_SET",
     "VOICE_PROVIDERS",
     "VOICE_COUNTRIES",
+    "ESPEAK_PATH",
 ];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.

@@ -40,6 +40,9 @@ async fn run() -> Result<(), Error> {
     for (name, value) in file.into_values() {
         environment.entry(name).or_insert(value);
     }
+    if let Some(found) = environment.get("PATH").and_then(|path| espeak(path)) {
+        environment.entry("ESPEAK_PATH".to_owned()).or_insert(found);
+    }
 
     let state = PathBuf::from(STATE);
     std::fs::create_dir_all(&state)?;
@@ -85,6 +88,12 @@ async fn run() -> Result<(), Error> {
         chain.stop().await?;
     }
     Ok(())
+}
+
+/// espeak-ng in one of these folders.
+fn espeak(path: &str) -> Option<String> {
+    let found = std::env::split_paths(path).map(|folder| folder.join("espeak-ng")).find(|file| file.is_file())?;
+    found.into_os_string().into_string().ok()
 }
 
 async fn start_chain(environment: &HashMap<String, String>, state: &Path) -> Result<DevChain, Error> {

@@ -152,6 +152,13 @@ impl Call {
         self.state.as_ref().is_some_and(|state| state.ended().is_none())
     }
 
+    /// Whether there is something to hear: its provider's recording, or, if this deployment can read it out
+    /// ([`crate::spoken`]), what was said in a call of the exchange that has ended.
+    pub fn is_audible(&self, is_read_out: bool) -> bool {
+        let has_ended = self.state.as_ref().is_some_and(|state| state.ended().is_some());
+        self.recording.is_some() || is_read_out && self.provider.is_none() && self.turns > 0 && has_ended
+    }
+
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires <= now.secs()
     }

@@ -12,7 +12,7 @@
 //! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`], [`outbound`] and
 //! [`script`] sell and make calls. Calls with numbers outside go through [`providers`]: [`outside`] makes them, and [`events`]
-//! takes what is told about them.
+//! takes what is told about them. [`spoken`] reads out calls that no provider recorded.
 
 pub mod answers;
 pub mod call;
@@ -34,4 +34,5 @@ pub mod quote;
 pub mod ringing;
 pub mod script;
 pub mod settings;
+pub mod spoken;
 pub mod velocity;

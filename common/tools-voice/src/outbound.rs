@@ -566,7 +566,11 @@ async fn finish(toolbox: &Toolbox, task: &Task, legs: &[Leg]) -> Result<Output, 
     }
     let is_begun = legs.iter().any(|leg| leg.ended.is_some());
     match phone {
-        Some(phone) if is_begun || is_bought => Ok(ended(task, &locked, &phone, is_bought, &called)),
+        Some(phone) if is_begun || is_bought => {
+            let mut output = ended(task, &locked, &phone, is_bought, &called);
+            output.result["recording_url"] = json!(recording_url(toolbox, &called));
+            Ok(output)
+        }
         _ => Err(ToolError::unavailable(Unavailable::SourceUnavailable, "nobody was called").into()),
     }
 }
@@ -617,6 +621,15 @@ fn ended(task: &Task, locked: &Locked, phone: &Phone, bought: bool, legs: &[Call
         result["warning"] = json!(Unavailable::FrozenByOwner.as_str());
     }
     Output::new(result, Source::embedded(LOCAL)).charging(used)
+}
+
+/// A link to hear what was said, valid as long as the call is kept. `None` if it was said in several calls.
+fn recording_url(toolbox: &Toolbox, legs: &[Called<'_>]) -> Option<String> {
+    let mut spoken = legs.iter().flat_map(|leg| &leg.calls).filter(|(_, turns)| !turns.is_empty());
+    let (Some((call, _)), None) = (spoken.next(), spoken.next()) else { return None };
+    let base = toolbox.config.base_url.as_deref().filter(|_| call.is_audible(toolbox.config.voice.espeak.is_some()))?;
+    let token = calls::recording_token(&toolbox.mail_secret, call.id, Timestamp::from_secs(call.expires));
+    Some(format!("{base}/v1/tools/voice/recordings/{token}"))
 }
 
 fn detail(leg: &Called<'_>, outcome: Option<&'static str>) -> Value {
@@ -686,7 +699,7 @@ fn output() -> Value {
                 "required": ["points", "message_left"],
             },
             "outcome": outcome,
-            "recording_url": {"type": ["string", "null"], "description": "Null for calls inside this deployment"},
+            "recording_url": {"type": ["string", "null"], "description": "Null without a recording"},
             "from": {"type": "string", "description": "Your number"},
             "legs": {
                 "type": "array",

@@ -15,9 +15,11 @@ use platform::http::{ApiError, Params, Segment};
 use platform::store::{Db, StoreError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tools::Toolbox;
 use tools_voice::call::Event;
 use tools_voice::calls::{self, Call, Direction, MAX_PAGE, RECORDING_VALID};
-use tools_voice::{dialogue, ending, providers};
+use tools_voice::config::Language;
+use tools_voice::{dialogue, ending, providers, spoken};
 use uuid::Uuid;
 
 use crate::{Voice, call_not_found, counted, queue_job};
@@ -85,14 +87,18 @@ pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: Hea
     respond(answer.await)
 }
 
-/// `GET /v1/tools/voice/recordings/{token}`: to the provider's recording, by a link from a call. Requests are not counted: a
-/// token cannot be guessed, and each one costs a read.
+/// `GET /v1/tools/voice/recordings/{token}`: to the provider's recording, by a link from a call; a call of the exchange is read
+/// out. Requests are not counted: a token cannot be guessed, each one costs a read or two, and two calls are read out at once.
 pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> Response {
     let answer = async {
         let (toolbox, now) = (state.toolbox(), state.app().clock.now());
         let id = calls::read_recording_token(&toolbox.mail_secret, &token, now).ok_or_else(no_such_recording)?;
         let call = calls::load(&toolbox.db, id).await?.filter(|call| !call.is_expired(now));
-        let id = call.and_then(|call| call.recording.and(call.provider_id)).ok_or_else(no_such_recording)?;
+        let call = call.ok_or_else(no_such_recording)?;
+        if call.recording.is_none() {
+            return read_out(toolbox, &call.now(now)).await;
+        }
+        let id = call.provider_id.ok_or_else(no_such_recording)?;
         let url = providers::recording(toolbox, &id, Instant::now() + Duration::from_secs(10)).await;
         let url = url.map_err(|error| ApiError::Unavailable(StoreError::new(error.detail())))?;
         let url = url.ok_or_else(no_such_recording)?;
@@ -105,6 +111,21 @@ pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> R
         Ok(answer.body(Body::empty()).map_err(StoreError::new)?)
     };
     respond(answer.await)
+}
+
+/// A call of the exchange as sound. A browser may keep it as long as its link is valid.
+async fn read_out(toolbox: &Toolbox, call: &Call) -> Result<Response, ApiError> {
+    let program = toolbox.config.voice.espeak.as_deref().filter(|_| call.is_audible(true));
+    let program = program.ok_or_else(no_such_recording)?;
+    let language = call.config.as_ref().map_or_else(Language::default, |config| config.language);
+    let sound = spoken::wav(program, &calls::turns(&toolbox.db, call.id).await?, language).await?;
+    let answer = Response::builder()
+        .header(header::CONTENT_TYPE, "audio/wav")
+        .header(header::CONTENT_DISPOSITION, format!("inline; filename=\"call-{}.wav\"", call.id))
+        .header(header::X_CONTENT_TYPE_OPTIONS, "nosniff")
+        .header(header::CACHE_CONTROL, format!("private, max-age={}", RECORDING_VALID.as_secs()))
+        .header(header::REFERRER_POLICY, "no-referrer");
+    Ok(answer.body(Body::from(sound)).map_err(StoreError::new)?)
 }
 
 /// An open call, after the time was applied to it. If it has ended, its job is queued.
@@ -124,7 +145,7 @@ async fn transcript(db: &Db, id: RequestId) -> Result<Option<String>, StoreError
 
 /// A call, with a link to its recording if it has one and is asked for.
 fn shown(state: &Voice, headers: &HeaderMap, call: &Call, transcript: Option<&str>, with_recording: bool) -> Value {
-    let has_recording = with_recording && call.recording.is_some();
+    let has_recording = with_recording && call.is_audible(state.toolbox().config.voice.espeak.is_some());
     let url = has_recording.then(|| {
         let until = state.app().clock.now().plus(RECORDING_VALID);
         let token = calls::recording_token(&state.toolbox().mail_secret, call.id, until);

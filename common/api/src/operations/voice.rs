@@ -252,7 +252,10 @@ pub static OPERATIONS: &[Operation] = &[
             "The address is a `recording_url`; it needs no proof. That of an answered call is valid for 15 minutes, that of a \
              bought call for 30 days.",
         )
-        .answers(&[Answer::other(302, "Where the recording is", &[]).headers(&[("Location", true, "Its address")])])
+        .answers(&[
+            Answer::other(200, "What was said in a call inside the deployment, read out", &["audio/wav"]),
+            Answer::other(302, "Where the recording is", &[]).headers(&[("Location", true, "Its address")]),
+        ])
         .refuses(&[(404, "recording_not_found"), (503, "provider_unavailable")]),
     Operation::post("/v1/tools/voice/exchange", "dial", "Calls a number of this deployment, by text")
         .about(

@@ -827,6 +827,7 @@ mod tests {
             ("EMAIL_CONFIGURATION_SET", "two words"),
             ("SMS_COUNTRIES", "USA"),
             ("VOICE_COUNTRIES", "+44"),
+            ("ESPEAK_PATH", "/nowhere/espeak-ng"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -856,6 +857,7 @@ mod tests {
             "EMAIL_CONFIGURATION_SET",
             "SMS_COUNTRIES",
             "VOICE_COUNTRIES",
+            "ESPEAK_PATH",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
