@@ -1,6 +1,7 @@
 //! Voice: what agents need to call each other over the exchange. How a number answers is in `settings`, answered and declined
 //! calls in `inbound`, calls at once in `races`, the exchange's turns and limits in `exchange`, calls that an agent buys in
-//! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers`, crashes in `crashes`.
+//! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers`, recordings of the others in `recordings`,
+//! crashes in `crashes`.
 
 mod answers;
 mod crashes;
@@ -9,6 +10,7 @@ mod inbound;
 mod outbound;
 mod providers;
 mod races;
+mod recordings;
 mod settings;
 
 use std::time::Duration;

@@ -18,6 +18,8 @@ pub struct Answer {
     pub status: u16,
     pub headers: http::HeaderMap,
     pub text: String,
+    /// The same as it came.
+    pub bytes: Bytes,
 }
 
 impl Client {
@@ -60,6 +62,7 @@ impl Client {
             status: parts.status.as_u16(),
             headers: parts.headers,
             text: String::from_utf8_lossy(&body).into_owned(),
+            bytes: body,
         };
         // In every test, each answer has to match the API description.
         if let Err(wrong) = super::described::judge(method, path, &answer) {

@@ -5,6 +5,7 @@ pub mod children;
 pub mod chromium;
 pub mod crashes;
 pub mod crowd;
+pub mod debian;
 pub mod described;
 pub mod findings;
 pub mod http;
