@@ -97,7 +97,8 @@ fn answers_that_differ_from_the_description_are_detected() {
     let judged = |path: &str, status: u16, content_type: &str, body: Value| {
         let mut headers = http::HeaderMap::new();
         headers.insert("content-type", content_type.parse().unwrap());
-        judge("GET", path, &Answer { status, headers, text: body.to_string() })
+        let text = body.to_string();
+        judge("GET", path, &Answer { status, headers, bytes: text.clone().into(), text })
     };
     let good = json!({"status": "ok", "service": "Agora", "timestamp": "2026-11-21T08:00:00.000Z"});
     let without = json!({"status": "ok", "service": "Agora"});
