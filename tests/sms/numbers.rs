@@ -225,6 +225,7 @@ async fn at_another_provider(stack: &Stack, tool: &'static ToolSpec, input: Valu
         bought_by: task.request_id,
         created: toolbox.clock.now(),
         last_used_at: None,
+        leased: false,
         lost_at: None,
         inbound: None,
         line: None,

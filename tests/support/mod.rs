@@ -147,15 +147,17 @@ async fn has_phone_of_examples(db: &Db, now: Timestamp) {
         id: uuid_of(&[b"phone of examples"]),
         agent: AgentId::from_bytes([7; 16]),
         number: number.clone(),
-        source: source.clone(),
+        source,
         bought_by: RequestId::random(),
         created: now,
         last_used_at: None,
+        leased: false,
         lost_at: None,
         inbound: None,
         line: None,
     };
-    let owner = phone::Owner { agent: phone.agent, id: phone.id, source: source.clone() };
+    let (agent, id, source) = (phone.agent, phone.id, phone.source.clone());
+    let owner = phone::Owner { agent, id, source: source.clone(), used_at: None, free_from: None };
     for row in [
         Write::put(&db.tables.messages, phone::key_of(phone.agent, &source), &phone),
         Write::put(&db.tables.messages, phone::owner_key(&number), &owner),

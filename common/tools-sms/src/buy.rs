@@ -130,6 +130,7 @@ pub fn listed(phone: &Phone) -> Value {
         "sms_capable": true,
         "inbound_enabled": phone.inbound == Some(true),
         "last_used_at": phone.last_used_at.map(|at| at.to_string()),
+        "expires_at": phone.expires_at().map(|at| at.to_string()),
     })
 }
 

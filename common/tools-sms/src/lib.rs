@@ -14,7 +14,7 @@
 //! - What others wrote (numbers, texts, reasons) is untrusted: it is cleaned and never logged.
 //!
 //! Start with [`send`] (the tool) and [`quote`] (its price), then [`receive`]. Beside them stand [`phone`] (agents' numbers),
-//! [`buy`] (buying one by itself), [`inbox`] (what is stored) and [`events`] (what providers report later). [`segments`],
+//! [`lease`] (until when they have them), [`buy`] (buying one by itself), [`inbox`] (what is stored) and [`events`] (what providers report later). [`segments`],
 //! [`number`], [`keywords`] and [`signature`] are rules that need neither a database nor a provider.
 
 pub mod buy;
@@ -22,6 +22,7 @@ mod digits;
 pub mod events;
 pub mod inbox;
 pub mod keywords;
+pub mod lease;
 mod notices;
 pub mod number;
 pub mod opt_out;

@@ -1,5 +1,5 @@
 //! Agents' own phone numbers. The source of a number is the provider in use, or [`EMBEDDED`] without one. An agent has one
-//! number of each source, and buys it once.
+//! number of each source, and buys it once. It is leased: unused for long, it is released ([`lease`]).
 //!
 //! | item | key |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | a source has no number left | `PHONES#<source>` / `NONE_LEFT` |
 //!
 //! The row of a number that the provider no longer has is overwritten by that of the next one; the number's owner stays, so
-//! that nobody else gets it.
+//! that nobody else gets it. The owner's row of a released number stays for [`RESTS`], so that texts and calls to its former
+//! owner do not reach the next one at once.
 //!
 //! Embedded numbers are fictitious: nobody outside this deployment has them. At a provider, the operator's own numbers are
 //! the pool, and nothing is bought there, so agents cannot run up the operator's bill.
@@ -30,6 +31,7 @@ use tokio::time::Instant;
 use tools::Toolbox;
 use uuid::Uuid;
 
+use crate::lease::{self, Lease};
 use crate::number::{self, Number};
 use crate::{notices, providers};
 
@@ -44,8 +46,10 @@ const CANDIDATES: u8 = 100;
 const TRIES: usize = 20;
 /// How long a source without a free number is not asked again.
 const NONE_LEFT_FOR: Duration = Duration::from_secs(600);
-/// Least time between two writes of [`Phone::last_used_at`].
-const USED_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// Least time between two writes of [`Phone::last_used_at`], and of [`Owner::used_at`].
+pub(crate) const USED_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// How long nobody gets a released number.
+pub const RESTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// More sources than there are providers.
 const MAX_SOURCES: usize = 10;
 
@@ -60,9 +64,12 @@ pub struct Phone {
     /// The job that paid for it.
     pub bought_by: RequestId,
     pub created: Timestamp,
-    /// When it last sent a text, to the day.
+    /// When it last sent or took a text, made or took a call, or got settings for calls, to the day.
     #[serde(default)]
     pub last_used_at: Option<Timestamp>,
+    /// Whether it has a row in the list of leases. Numbers bought before there were leases get one when they are next used.
+    #[serde(default)]
+    pub leased: bool,
     /// When the provider was found not to have it any more. The agent's next text gets it another number, which it does not
     /// pay for.
     #[serde(default)]
@@ -80,6 +87,16 @@ impl Phone {
     pub fn is_voice_capable(&self) -> bool {
         self.source == EMBEDDED || self.line.is_some()
     }
+
+    /// Its last use that this row knows of. Getting it is one.
+    pub(crate) fn last_use(&self) -> Timestamp {
+        self.last_used_at.map_or(self.created, |at| at.max(self.created))
+    }
+
+    /// When it is released at the earliest, unless it is used before; `None` if it has no lease.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.leased.then(|| self.last_use().plus(lease::UNUSED).plus(lease::NOTICE))
+    }
 }
 
 /// The owner of a number.
@@ -89,6 +106,12 @@ pub struct Owner {
     /// [`Phone::id`]
     pub id: Uuid,
     pub source: String,
+    /// When the number last took a text or a call, to the day; when it was bought, before the first.
+    #[serde(default)]
+    pub used_at: Option<Timestamp>,
+    /// The number was released, and nobody gets it before then.
+    #[serde(default)]
+    pub free_from: Option<Timestamp>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -178,7 +201,8 @@ pub async fn list(db: &Db, agent: AgentId) -> Result<Vec<Phone>, StoreError> {
 
 /// The agent that has a number.
 pub async fn owner_of(db: &Db, number: &Number) -> Result<Option<Owner>, StoreError> {
-    db.get_latest(&db.tables.messages, owner_key(number)).await
+    let owner: Option<Owner> = db.get_latest(&db.tables.messages, owner_key(number)).await?;
+    Ok(owner.filter(|owner| owner.free_from.is_none()))
 }
 
 /// Gives the agent a number of the source in use, unless it has one that is not lost. One transaction writes both rows, each
@@ -202,7 +226,7 @@ pub async fn register(
         log::failure("the provider of calls did not tell its numbers", &error.detail());
         Vec::new()
     });
-    for number in free(db, candidates(toolbox, source, agent, deadline).await?).await? {
+    for number in free(db, candidates(toolbox, source, agent, deadline).await?, now).await? {
         let id = uuid_of(&[b"phone", number.as_str().as_bytes()]);
         let source = source.to_owned();
         let line = lines.iter().find(|line| line.number == number).map(|line| line.id.clone());
@@ -214,6 +238,7 @@ pub async fn register(
             bought_by,
             created: now,
             last_used_at: None,
+            leased: true,
             lost_at: None,
             inbound: None,
             line,
@@ -228,17 +253,21 @@ pub async fn register(
     Ok(Registered::NoneLeft)
 }
 
-/// Writes both rows of a number, in place of the `lost` one if there is one. Returns the agent's number, which may be
-/// one that another job got. `None`: another agent was faster.
+/// Writes both rows of a number and its lease, in place of the `lost` one if there is one. Returns the agent's number, which may
+/// be one that another job got. `None`: another agent was faster.
 async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phone>, StoreError> {
-    let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone() };
+    let used_at = Some(phone.created);
+    let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone(), used_at, free_from: None };
     let table = &db.tables.messages;
     let put = Write::put(table, key_of(phone.agent, &phone.source), &phone)?;
     let put = match lost {
         None => put.only_if_new(),
         Some(lost) => put.only_if("#number = :lost").bind("lost", &lost.number)?,
     };
-    let writes = [put, Write::put(table, owner_key(&phone.number), &owner)?.only_if_new()];
+    let own = Write::put(table, owner_key(&phone.number), &owner)?
+        .only_if("attribute_not_exists(#pk) OR #free_from <= :now")
+        .bind("now", phone.created)?;
+    let writes = [put, own, Lease::of(&phone, phone.created).put(db)?];
     let known = match db.transact(&writes).await {
         Ok(()) => return Ok(Some(phone)),
         Err(error) if error.refused(0).is_some() => StoreError::new("an agent's phone number vanished"),
@@ -344,10 +373,13 @@ fn place(agent: AgentId, attempt: u8) -> u64 {
 }
 
 /// Those that have no owner, as far as an eventually consistent read tells; at most [`TRIES`].
-async fn free(db: &Db, numbers: Vec<Number>) -> Result<Vec<Number>, StoreError> {
+async fn free(db: &Db, numbers: Vec<Number>, now: Timestamp) -> Result<Vec<Number>, StoreError> {
     let keys: Vec<Key> = numbers.iter().map(owner_key).collect();
     let owners: Vec<Option<Owner>> = db.batch_get(&db.tables.messages, &keys, false).await?;
-    let free = numbers.into_iter().zip(owners).filter(|(_, owner)| owner.is_none());
+    let is_free = |owner: &Option<Owner>| {
+        owner.as_ref().is_none_or(|owner| owner.free_from.is_some_and(|free_from| free_from <= now))
+    };
+    let free = numbers.into_iter().zip(owners).filter(|(_, owner)| is_free(owner));
     Ok(free.map(|(number, _)| number).take(TRIES).collect())
 }
 
@@ -357,16 +389,79 @@ pub async fn none_left(db: &Db, source: &str, now: Timestamp) -> Result<bool, St
     Ok(row.is_some_and(|row| now < row.until))
 }
 
-/// Notes that the number sent a text; at most once a day.
+/// Notes that its agent uses the number: before it sends a text or dials. At most once a day.
+///
+/// # Errors
+/// Those of the database, and if the number has been released since it was read: then begin again.
 pub async fn used(db: &Db, phone: &Phone, now: Timestamp) -> Result<(), StoreError> {
-    if phone.last_used_at.is_some_and(|at| now < at.plus(USED_AFTER)) {
+    if phone.leased && is_noted(phone.last_used_at, now) {
         return Ok(());
     }
     let key = key_of(phone.agent, &phone.source);
-    let write = Write::update(&db.tables.messages, key, "SET #last_used_at = :now")
-        .only_if("attribute_exists(#pk)")
-        .bind("now", now)?;
-    db.write_if(write).await.map(drop)
+    let note = Write::update(&db.tables.messages, key, "SET #last_used_at = :now, #leased = :leased")
+        .only_if("#number = :number")
+        .bind("now", now)?
+        .bind("leased", true)?
+        .bind("number", &phone.number)?;
+    let mut writes = vec![note];
+    if !phone.leased {
+        writes.push(Lease::of(phone, now).put(db)?);
+    }
+    match db.apply(writes).await {
+        Ok(()) => Ok(()),
+        Err(WriteError::Refused(_)) => Err(StoreError::new("a phone number was released while it was to be used")),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// Notes that somebody texts or calls the number, before anything else is done about that; at most once a day. `owner`: as
+/// read. False: the number has been released since then.
+pub async fn reached(db: &Db, number: &Number, owner: &Owner, now: Timestamp) -> Result<bool, StoreError> {
+    if is_noted(owner.used_at, now) {
+        return Ok(true);
+    }
+    let table = &db.tables.messages;
+    let note = Write::update(table, owner_key(number), "SET #used_at = :now")
+        .only_if(IS_OWNER)
+        .bind("now", now)?
+        .bind("agent", owner.agent)?;
+    if !db.write_if(note).await? {
+        return Ok(false);
+    }
+    // For the agent's list. In place of a lost number, there may be another one's row.
+    let note = Write::update(table, key_of(owner.agent, &owner.source), "SET #last_used_at = :now")
+        .only_if("#number = :number")
+        .bind("now", now)?
+        .bind("number", number)?;
+    db.write_if(note).await?;
+    Ok(true)
+}
+
+/// The owner's row is still that of `:agent`.
+const IS_OWNER: &str = "#agent = :agent AND attribute_not_exists(#free_from)";
+
+/// Whether a use need not be written again.
+fn is_noted(used_at: Option<Timestamp>, now: Timestamp) -> bool {
+    used_at.is_some_and(|at| now < at.plus(USED_AFTER))
+}
+
+/// The writes that take a number from its agent, each only if the number has not been used since its rows were read. Whoever
+/// reaches it ([`reached`]), uses it ([`used`]) or sets how it answers writes to one of these rows, so of a release and a use at
+/// the same time one is refused.
+pub fn release(db: &Db, phone: &Phone, owner: &Owner, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let (table, free_from) = (&db.tables.messages, now.plus(RESTS));
+    let delete = Write::delete(table, key_of(phone.agent, &phone.source));
+    let delete = match phone.last_used_at {
+        None => delete.only_if("#number = :number AND attribute_not_exists(#last_used_at)"),
+        Some(at) => delete.only_if("#number = :number AND #last_used_at = :used").bind("used", at)?,
+    };
+    let rest = Write::update(table, owner_key(&phone.number), "SET #free_from = :free_from, #expires = :expires");
+    let rest = match owner.used_at {
+        None => rest.only_if(&format!("{IS_OWNER} AND attribute_not_exists(#used_at)")),
+        Some(at) => rest.only_if(&format!("{IS_OWNER} AND #used_at = :used")).bind("used", at)?,
+    };
+    let rest = rest.bind("free_from", free_from)?.bind("expires", free_from.secs())?.bind("agent", owner.agent)?;
+    Ok(vec![delete.bind("number", &phone.number)?, rest])
 }
 
 #[cfg(test)]

@@ -55,6 +55,9 @@ pub enum Taken {
 pub async fn receive(toolbox: &Toolbox, incoming: &Incoming<'_>) -> Result<Taken, StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let Some(owner) = phone::owner_of(db, incoming.to).await? else { return Ok(Taken::UnknownNumber) };
+    if !phone::reached(db, incoming.to, &owner, now).await? {
+        return Ok(Taken::UnknownNumber);
+    }
     let (agent, from) = (owner.agent, inbox::sender(incoming.from));
     let keyword = keywords::of(incoming.body);
     // Before the inbox's limit: a STOP holds, whatever else the agent receives.

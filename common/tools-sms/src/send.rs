@@ -674,6 +674,7 @@ mod tests {
             bought_by: request_id,
             created: Timestamp::from_secs(0),
             last_used_at: None,
+            leased: false,
             lost_at: None,
             inbound: None,
             line: None,

@@ -105,6 +105,7 @@ pub async fn dial(
         return Ok(Dialled::NotInService);
     }
     let (number, now) = (from.number.as_str(), toolbox.clock.now());
+    phone::used(db, from, now).await?;
     if !velocity::take_line(db, number, id, now).await? {
         return Ok(Dialled::Busy);
     }

@@ -13,6 +13,8 @@
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`], [`outbound`] and
 //! [`script`] sell and make calls. Calls with numbers outside go through [`providers`]: [`outside`] makes them, and [`events`]
 //! takes what is told about them. [`spoken`] reads out calls that no provider recorded.
+//!
+//! [`lease`] takes numbers back that nobody uses.
 
 pub mod answers;
 pub mod call;
@@ -24,6 +26,7 @@ pub mod events;
 pub mod exchange;
 pub mod hours;
 pub mod inbound;
+pub mod lease;
 mod notices;
 pub mod outbound;
 pub mod outside;

@@ -230,7 +230,10 @@ pub(crate) async fn work(
     reserve(toolbox, task, to, price.minutes).await?;
     let own = phone::of_agent(db, task.agent, &locked.source).await?;
     let phone = match own.filter(|own| own.lost_at.is_none()) {
-        Some(own) => own,
+        Some(own) => {
+            phone::used(db, &own, toolbox.clock.now()).await?;
+            own
+        }
         None => caller(toolbox, task, begun).await?,
     };
     let brief = Brief {

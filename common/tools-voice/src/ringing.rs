@@ -72,6 +72,12 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
     let db = &toolbox.db;
     let Some(owner) = phone::owner_of(db, ring.to).await? else { return Ok(Rang::NotInService) };
     let config = settings::of_number(db, &owner).await?.map(|stored| stored.config);
+    // Whatever becomes of the call, the number is used: only a number that answers nobody is not.
+    if config.as_ref().is_some_and(|config| config.enabled)
+        && !phone::reached(db, ring.to, &owner, toolbox.clock.now()).await?
+    {
+        return not_in_service(db, ring).await;
+    }
     for _ in 0..TRIES {
         let now = toolbox.clock.now();
         let account = payer(db, owner.agent, ring.price, now).await?;
@@ -79,10 +85,7 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         let state = match call::ring(config.as_ref(), now, credit, ring.provider.is_none()) {
             Answer::Answered { state, .. } => state,
             Answer::Declined { why, say } => return decline(toolbox, ring, &owner, why, say).await,
-            Answer::NotInService => {
-                let known = calls::load(db, ring.id).await?;
-                return Ok(known.map_or(Rang::NotInService, Rang::Known));
-            }
+            Answer::NotInService => return not_in_service(db, ring).await,
         };
         let call = answered(ring, &owner, config.clone(), state);
         let mut writes = calls::create(db, &call)?;
@@ -99,6 +102,12 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         }
     }
     decline(toolbox, ring, &owner, Declined::NoCredit, None).await
+}
+
+/// Nobody answers at the number. It may have rung before, and have been answered.
+async fn not_in_service(db: &Db, ring: &Ring<'_>) -> Result<Rang, StoreError> {
+    let known = calls::load(db, ring.id).await?;
+    Ok(known.map_or(Rang::NotInService, Rang::Known))
 }
 
 /// The owner's account. If it covers no minute, the credits of expired quotes are released first: nobody else may do that for

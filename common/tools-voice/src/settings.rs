@@ -186,9 +186,11 @@ async fn write(
         None => put.only_if_new(),
         Some(seen) => put.only_if("#revision = :seen").bind("seen", seen.revision)?,
     };
-    let copy = Write::update(table, phone::key_of(phone.agent, &phone.source), "SET #inbound = :inbound")
+    let set = "SET #inbound = :inbound, #last_used_at = :now";
+    let copy = Write::update(table, phone::key_of(phone.agent, &phone.source), set)
         .only_if("#number = :number")
         .bind("inbound", stored.config.enabled)?
+        .bind("now", stored.updated)?
         .bind("number", &phone.number)?;
     let mut writes = vec![put, copy];
     if let Some((after, had)) = endpoint {
@@ -204,6 +206,18 @@ async fn write(
         Err(WriteError::Refused(_)) => Ok(Written::ChangedMeanwhile),
         Err(WriteError::Failed(error)) => Err(error),
     }
+}
+
+/// The writes that end the settings of a number that is released: they are deleted, and the endpoint is disabled. Settings that
+/// are put at the same time are written in a transaction with the number's row, and so refuse its release, or are refused.
+pub(crate) async fn ended(db: &Db, phone: &Phone, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+    let mut writes = vec![Write::delete(&db.tables.messages, key(phone.agent, phone.id))];
+    if let Some(had) = endpoint::load(db, phone.agent, endpoint_id(phone.id)).await?
+        && let Some(after) = endpoint_after(Some(&had), phone, None, true, now)
+    {
+        writes.push(endpoint::configured(db, &after)?.only_if("#revision = :seen").bind("seen", had.revision)?);
+    }
+    Ok(writes)
 }
 
 /// The settings as on the wire. `secret`: that of the webhook, in the answer to the request that set its address.
@@ -234,6 +248,7 @@ mod tests {
             bought_by: RequestId::random(),
             created: at(0),
             last_used_at: None,
+            leased: false,
             lost_at: None,
             inbound: None,
             line: None,

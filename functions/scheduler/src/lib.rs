@@ -1,5 +1,5 @@
 //! The scheduler: once a minute, sends lost messages again, checks settled payments for reorganisations, and completes the
-//! marketplace's search index.
+//! marketplace's search index. Now and then it asks the worker for what only the worker can do.
 //!
 //! The sweeps come first and do not ask the chain, so a node that does not answer cannot stop them.
 //!
@@ -47,7 +47,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
         Known::default()
     });
     let now = clock.now();
-    let asks = known.is_availability_due(now);
+    let asks = Asks { availability: known.is_availability_due(now), phones: known.is_phones_due(now) };
     let lists = Lists { db, known, now };
     // On the heap: unoptimised, the two together overflow the stack of a test.
     let swept = Box::pin(sweep_all(&lists, queues, asks, clock)).await;
@@ -59,7 +59,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
     Ok(Ran { swept: swept?, looked })
 }
 
-async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: bool, clock: &Clock) -> Result<Swept, StoreError> {
+async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: Asks, clock: &Clock) -> Result<Swept, StoreError> {
     let (db, now) = (lists.db, lists.now);
     let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
     let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
@@ -73,8 +73,15 @@ async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: bool, clock: &Cl
         queues.souls.send(&Message::Trial { soul, service, due: trial.due, daily: trial.daily }).await?;
     }
     // An outdated list of unavailable tools must not stop the sweep of jobs.
-    if asks && let Err(error) = ask_availability(db, queues.tools, now).await {
+    if asks.availability
+        && let Err(error) = ask_availability(db, queues.tools, now).await
+    {
         log::failure("the worker could not be asked for the list of unavailable tools", &error);
+    }
+    if asks.phones
+        && let Err(error) = ask_phones(db, queues.tools, now).await
+    {
+        log::failure("the worker could not be asked to look at the leases of phone numbers", &error);
     }
     let (tools, souls) = (tools?, souls?);
     deliveries?;
@@ -87,6 +94,19 @@ async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: bool, clock: &Cl
 async fn ask_availability(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
     worker.send(&Message::Availability {}).await?;
     lists::availability_asked(db, now).await
+}
+
+/// Asks the worker to announce and release phone numbers that nobody uses.
+async fn ask_phones(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
+    worker.send(&Message::Phones {}).await?;
+    lists::phones_asked(db, now).await
+}
+
+/// What the worker is to be asked for.
+#[derive(Clone, Copy)]
+struct Asks {
+    availability: bool,
+    phones: bool,
 }
 
 /// The lists, and what is known about them.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tools::availability;
 use tools::{Runner, top_up};
-use tools_voice::inbound;
+use tools_voice::{inbound, lease};
 
 /// Every tool, top-ups, and calls that agents' numbers answered: direct calls that their own function left unfinished end here
 /// too.
@@ -90,6 +90,15 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             let lacking = engine.toolbox.lacking(&CATALOG).await?;
             if availability::publish(&engine.db, &lacking).await? {
                 log::event("availability", json!({"lacking": lacking}));
+            }
+        }
+        Message::Phones {} => {
+            let looked = lease::look(&engine.toolbox).await?;
+            if looked.announced + looked.released > 0 {
+                log::event("phones", json!({"announced": looked.announced, "released": looked.released}));
+            }
+            if looked.more {
+                engine.queues.tools.send(&Message::Phones {}).await?;
             }
         }
         Message::Delivery { .. } => return Err(StoreError::new("deliveries belong in their own queue")),

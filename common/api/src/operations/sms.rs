@@ -40,6 +40,8 @@ static LISTED: &[Member] = &[
     has("sms_capable", Shape::Bool),
     has("inbound_enabled", Shape::Bool).about("Calls to it are answered"),
     has("last_used_at", Shape::OrNull(&Shape::Time)),
+    has("expires_at", Shape::OrNull(&Shape::Time))
+        .about("It is released then, or later, unless it is used before; you are told two weeks ahead"),
 ];
 
 /// What buying a number answers.

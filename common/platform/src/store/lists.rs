@@ -34,6 +34,9 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(10 * 60);
 /// The unavailable tools are determined again at this interval (see `tools::availability`).
 const AVAILABILITY_EVERY: Duration = Duration::from_secs(5 * 60);
 
+/// The leases of phone numbers are looked at at this interval.
+const PHONES_EVERY: Duration = Duration::from_secs(3600);
+
 /// A due list that the scheduler sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum List {
@@ -115,6 +118,7 @@ pub struct Known {
     settled_until: Option<Timestamp>,
     settled_empty: Option<Timestamp>,
     availability_asked: Option<Timestamp>,
+    phones_asked: Option<Timestamp>,
 }
 
 impl Known {
@@ -145,6 +149,11 @@ impl Known {
         self.availability_asked.is_none_or(|asked| asked.plus(AVAILABILITY_EVERY) <= now)
     }
 
+    /// Whether the leases of phone numbers should be looked at again.
+    pub fn is_phones_due(&self, now: Timestamp) -> bool {
+        self.phones_asked.is_none_or(|asked| asked.plus(PHONES_EVERY) <= now)
+    }
+
     /// Whether the list can be skipped: it was found empty after the last announcement ended, and recently enough.
     pub fn is_empty(&self, list: List, now: Timestamp) -> bool {
         let (until, empty) = self.of(list);
@@ -160,6 +169,11 @@ pub async fn found_empty(db: &Db, list: List, began: Timestamp) -> Result<(), St
 /// Records when the unavailable tools were determined.
 pub async fn availability_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
     note(db, "availability_asked", now).await
+}
+
+/// Records when the worker was asked to look at the leases of phone numbers.
+pub async fn phones_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
+    note(db, "phones_asked", now).await
 }
 
 async fn note(db: &Db, attribute: &str, at: Timestamp) -> Result<(), StoreError> {

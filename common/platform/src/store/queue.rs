@@ -34,6 +34,8 @@ pub enum Message {
     },
     /// Publish which tools are unavailable (on the queue of built-in tools).
     Availability {},
+    /// Look at the phone numbers whose leases are due (on the queue of built-in tools).
+    Phones {},
     /// Take the next steps of a webhook delivery (on the delivery queue).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
     /// Index the page in this blob (on the index queue).
