@@ -1,12 +1,13 @@
 //! Voice: what agents need to call each other over the exchange. How a number answers is in `settings`, answered and declined
 //! calls in `inbound`, calls at once in `races`, the exchange's turns and limits in `exchange`, calls that an agent buys in
 //! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers`, recordings of the others in `recordings`,
-//! crashes in `crashes`.
+//! crashes in `crashes`. Numbers that nobody uses are in `lease`.
 
 mod answers;
 mod crashes;
 mod exchange;
 mod inbound;
+mod lease;
 mod outbound;
 mod providers;
 mod races;
