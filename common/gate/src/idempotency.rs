@@ -22,8 +22,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::app::App;
 
-/// How long answers are kept.
-const KEEP_SECS: i64 = 2 * 24 * 3600;
+/// How long answers are kept, in seconds.
+pub const KEEP_SECS: i64 = 2 * 24 * 3600;
 /// No function works longer than this on a request, so after this an unfinished one has crashed.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
 

@@ -64,7 +64,12 @@ async fn check_room(toolbox: &Toolbox, agent: Option<AgentId>, segments: u32) ->
     match velocity::full(&toolbox.db, agent, segments, most, now).await? {
         Some(full) => {
             let message = format!("{}; nothing was charged", full.message(segments, most));
-            Err(ApiError::TextLimit { message, retry_after_secs: daily::secs_left(now) })
+            Err(ApiError::Later {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                code: "sms_limit_reached",
+                message,
+                retry_after_secs: daily::secs_left(now),
+            })
         }
         None => Ok(()),
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ring ──► not in service            no settings, or switched off: nothing is recorded
-//!      ├─► declined                  after hours with `decline`, or no credit (`Declined::NoCredit`)
+//!      ├─► declined                  after hours with `decline`, no credit, or frozen ([`Declined`])
 //!      ├─► talking ───────────────► ended
 //!      │      │  ▲ it failed          ▲
 //!      │      ▼  │                    │ hung up, silence, or the length that credit and settings allow
@@ -44,8 +44,10 @@ pub enum Mode {
 pub enum Declined {
     /// The settings say so for this hour.
     AfterHours,
-    /// The owner's credits cover less than a minute, its calls are frozen, or it has debt.
+    /// The owner's credits cover less than a minute.
     NoCredit,
+    /// The owner has frozen its calls, or has a debt.
+    Frozen,
 }
 
 /// Why a call ended; the wire's `ended_reason`.
@@ -197,9 +199,9 @@ pub fn next(config: &InboundConfig, state: &State, now: Timestamp, event: Event)
     }
     // Reports may come out of order.
     let now = now.max(state.answered);
-    let (must_end, why) = state.must_end();
-    if now >= must_end {
-        return (state.ending(must_end, why), vec![Action::HangUp]);
+    let timed = state.now(now);
+    if timed.ended().is_some() {
+        return (timed, vec![Action::HangUp]);
     }
     let talking = state.phase == Phase::Talking;
     match event {
@@ -252,6 +254,12 @@ impl State {
         }
         let silent = self.heard.plus(Duration::from_secs(u64::from(self.silence_secs)));
         if silent < limit { (silent, Ended::Silence) } else { by_limit }
+    }
+
+    /// The state at this time: a call that had to end has ended.
+    pub fn now(&self, at: Timestamp) -> State {
+        let (must_end, why) = self.must_end();
+        if self.ended().is_none() && at >= must_end { self.ending(must_end, why) } else { self.clone() }
     }
 
     /// When and why it ended.

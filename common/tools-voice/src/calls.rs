@@ -3,9 +3,13 @@
 //! | item | key |
 //! |---|---|
 //! | a call | `CALL#<id>` / `CALL` |
+//! | the settings with which it was answered | `CALL#<id>` / `CONFIG` |
 //! | what one side said | `CALL#<id>` / `TURN#<number, 4 digits>` |
 //! | an agent's inbound calls | `AGENT#<agent>` / `VIN#<milliseconds, 13 digits>#<id>` |
 //! | those of one of its numbers | `AGENT#<agent>` / `VINOF#<phone id>#<milliseconds>#<id>` |
+//!
+//! The settings never change, and can be much longer than the rest. So they are written once, when it rings, and a change of
+//! the call does not write them again.
 //!
 //! Each change of a call raises its revision and is refused if another one was faster. Nobody watches the time of a call:
 //! whoever reads it judges it with [`Call::now`]. DynamoDB deletes expired items some time after they expire, so a reader
@@ -17,6 +21,7 @@ use base::clock::Timestamp;
 use base::encoding::{base64_any, base64_url};
 use base::ids::{AgentId, ReceiptId, RequestId};
 use base::money::Usdc;
+use futures_util::future::try_join;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
@@ -25,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::call::{self, Declined, Event, Mode, State};
+use crate::call::{self, Declined, Mode, State};
 use crate::config::InboundConfig;
 use crate::dialogue::{Speaker, Turn};
 use crate::plan;
@@ -79,8 +84,9 @@ pub struct Call {
     /// The provider's URL of its recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<String>,
-    /// The settings as they were when it rang: later changes do not touch a running call. `None` if it was declined.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The settings as they were when it rang: later changes do not touch a running call. They are an item of their own: read
+    /// by [`load`], not by [`glance`] and [`list`]. `None` if it was declined.
+    #[serde(skip)]
     pub config: Option<InboundConfig>,
     /// `None` if it was declined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +106,9 @@ pub struct Call {
     /// How often a model was asked for an answer in vain.
     #[serde(default, skip_serializing_if = "is_none")]
     pub failures: u8,
+    /// How many turns of the caller were answered.
+    #[serde(default)]
+    pub spoken: u32,
     /// A turn is being answered, until then at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answering: Option<Timestamp>,
@@ -124,6 +133,13 @@ struct StoredTurn {
     expires: i64,
 }
 
+/// The settings of a call, as they are stored.
+#[derive(Serialize, Deserialize)]
+struct StoredConfig {
+    config: InboundConfig,
+    expires: i64,
+}
+
 /// An item of a list of calls.
 #[derive(Serialize, Deserialize)]
 struct Listed {
@@ -134,9 +150,7 @@ struct Listed {
 impl Call {
     /// The call as it is at this time: one that had to end has ended.
     pub fn now(&self, at: Timestamp) -> Call {
-        let (Some(config), Some(state)) = (&self.config, &self.state) else { return self.clone() };
-        let (state, _) = call::next(config, state, at, Event::Looked);
-        Call { state: Some(state), ..self.clone() }
+        Call { state: self.state.as_ref().map(|state| state.now(at)), ..self.clone() }
     }
 
     /// The wire's `status`.
@@ -207,16 +221,31 @@ fn millis(at: Timestamp) -> String {
     format!("{:013}", at.millis().max(0))
 }
 
-/// The call, from a strongly consistent read.
+fn config_key(id: RequestId) -> Key {
+    Key::new(partition(id), "CONFIG")
+}
+
+/// The call with its settings, from strongly consistent reads.
 pub async fn load(db: &Db, id: RequestId) -> Result<Option<Call>, StoreError> {
+    let config = db.get_latest::<StoredConfig>(&db.tables.messages, config_key(id));
+    let (call, stored) = try_join(glance(db, id), config).await?;
+    Ok(call.map(|call| Call { config: stored.map(|stored| stored.config), ..call }))
+}
+
+/// The call without its settings, from a strongly consistent read.
+pub async fn glance(db: &Db, id: RequestId) -> Result<Option<Call>, StoreError> {
     db.get_latest(&db.tables.messages, key(id)).await
 }
 
-/// The writes of a new call, for a transaction: the call itself comes first, and is refused if it is known; then, if it is
-/// inbound, its places in the lists.
+/// The writes of a new call, for a transaction: the call itself comes first, and is refused if it is known; then its settings,
+/// and, if it is inbound, its places in the lists.
 pub fn create(db: &Db, call: &Call) -> Result<Vec<Write>, StoreError> {
     let table = &db.tables.messages;
     let mut writes = vec![Write::put(table, key(call.id), call)?.only_if_new()];
+    if let Some(config) = &call.config {
+        let stored = StoredConfig { config: config.clone(), expires: call.expires };
+        writes.push(Write::put(table, config_key(call.id), &stored)?);
+    }
     if call.direction == Direction::Inbound {
         let listed = Listed { id: call.id, expires: call.expires };
         let mut lists = vec![list_prefix(None)];
@@ -229,7 +258,7 @@ pub fn create(db: &Db, call: &Call) -> Result<Vec<Write>, StoreError> {
     Ok(writes)
 }
 
-/// Stores the next revision of a call. False if another change was faster.
+/// Stores the next revision of a call; its settings stay. False if another change was faster.
 pub async fn change(db: &Db, next: &Call) -> Result<bool, StoreError> {
     let write = Write::put(&db.tables.messages, key(next.id), next)?
         .only_if("#revision = :before")
@@ -258,7 +287,7 @@ pub async fn turns(db: &Db, id: RequestId) -> Result<Vec<Turn>, StoreError> {
 }
 
 /// Inbound calls of an agent, newest first: at most `limit` (1 to 100), of one of its numbers if that is given, rung before
-/// this time. Expired calls that are not deleted yet are among them.
+/// this time, without their settings. Expired calls that are not deleted yet are among them.
 pub async fn list(
     db: &Db,
     agent: AgentId,
@@ -284,7 +313,7 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
     let length = call.state.as_ref().and_then(State::length);
     let mode = match call.declined {
         Some(Declined::AfterHours) => Some(Mode::Decline),
-        Some(Declined::NoCredit) => None,
+        Some(Declined::NoCredit | Declined::Frozen) => None,
         None => call.state.as_ref().map(|state| state.mode),
     };
     let mut view = json!({
@@ -340,18 +369,21 @@ pub fn read_recording_token(secret: &[u8], token: &str, now: Timestamp) -> Optio
     Some(RequestId::from_bytes(id.try_into().ok()?))
 }
 
+/// A call for tests of this crate.
 #[cfg(test)]
-mod tests {
+pub(crate) mod example {
     use super::*;
-    use crate::call::{Answer, Ended, Phase};
+    use crate::call::Answer;
     use crate::config;
 
-    const NOON: Timestamp = Timestamp::from_secs(1_795_176_000);
+    pub const NOON: Timestamp = Timestamp::from_secs(1_795_176_000);
 
-    fn call() -> Call {
+    /// A call of the exchange, or of a provider (its name), that was answered at noon, for at most three minutes.
+    pub fn a_call(provider: Option<&str>) -> Call {
         let body = json!({"prompt": "You answer for a bakery."});
         let config = config::read(body.as_object().unwrap(), &platform::net::FetchPolicy::default()).unwrap();
-        let Answer::Answered { state, .. } = call::ring(Some(&config), NOON, 3, true) else { panic!("not answered") };
+        let answer = call::ring(Some(&config), NOON, 3, provider.is_none());
+        let Answer::Answered { state, .. } = answer else { panic!("not answered") };
         Call {
             id: RequestId::from_bytes([1; 16]),
             direction: Direction::Inbound,
@@ -360,8 +392,8 @@ mod tests {
             phone_id: Some(Uuid::nil()),
             from: "+12025550100".to_owned(),
             to: "+12025550101".to_owned(),
-            provider: None,
-            provider_id: None,
+            provider: provider.map(str::to_owned),
+            provider_id: provider.map(|_| "019a".to_owned()),
             recording: None,
             config: Some(config),
             state: Some(state),
@@ -371,6 +403,7 @@ mod tests {
             hops: 0,
             turns: 0,
             failures: 0,
+            spoken: 0,
             answering: None,
             summary: None,
             outcome: None,
@@ -379,10 +412,30 @@ mod tests {
             expires: NOON.plus(KEPT).secs(),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::example::{NOON, a_call};
+    use super::*;
+    use crate::call::{Ended, Phase};
+    use crate::config;
+
+    /// What changes with each turn is small, however long the settings are.
+    #[test]
+    fn a_call_is_stored_without_its_settings() {
+        let long = InboundConfig { prompt: "a".repeat(config::MAX_PROMPT), ..a_call(None).config.unwrap() };
+        let call = Call { config: Some(long), ..a_call(None) };
+        let stored = serde_json::to_value(&call).unwrap();
+        assert!(stored.to_string().len() < 1_024, "one write unit: {stored}");
+        let read: Call = serde_json::from_value(stored).unwrap();
+        assert_eq!(read, Call { config: None, ..call.clone() });
+        assert_eq!(read.now(NOON.plus(KEPT)).state, call.now(NOON.plus(KEPT)).state, "time needs no settings");
+    }
 
     #[test]
     fn a_call_is_shown_as_it_is_now() {
-        let after = |secs: u64| call().now(NOON.plus(Duration::from_secs(secs)));
+        let after = |secs: u64| a_call(None).now(NOON.plus(Duration::from_secs(secs)));
         let shown = |call: &Call| {
             let view = view(call, None, None);
             let of = |name: &str| view[name].to_string().replace('"', "");
@@ -391,24 +444,25 @@ mod tests {
         assert_eq!(shown(&after(54)), "in-progress null 0 null in_hours");
         assert_eq!(shown(&after(9_999)), "ended silence 55 0.350000 in_hours");
         let phase = Phase::Ended { at: NOON.plus(Duration::from_millis(60_001)), why: Ended::CallerHungUp };
-        let ended = Call { state: call().state.map(|state| State { phase, ..state }), ..call() };
+        let ended = Call { state: a_call(None).state.map(|state| State { phase, ..state }), ..a_call(None) };
         assert_eq!(shown(&ended), "ended caller_hung_up 61 0.700000 in_hours");
         for (why, expected) in [
             (Declined::AfterHours, "declined after_hours 0 0.000000 decline"),
             (Declined::NoCredit, "declined no_credit 0 0.000000 null"),
+            (Declined::Frozen, "declined frozen 0 0.000000 null"),
         ] {
-            let declined = Call { declined: Some(why), state: None, config: None, ..call() };
+            let declined = Call { declined: Some(why), state: None, config: None, ..a_call(None) };
             assert_eq!(shown(&declined.now(NOON)), expected);
             assert!(!declined.is_open() && declined.until().is_none());
         }
-        assert_eq!(call().until(), Some(NOON.plus(Duration::from_secs(3 * 60 + 120))));
-        let view = view(&call(), Some("Caller: Hi"), None);
+        assert_eq!(a_call(None).until(), Some(NOON.plus(Duration::from_secs(3 * 60 + 120))));
+        let view = view(&a_call(None), Some("Caller: Hi"), None);
         assert_eq!((&view["transcript"], view.get("recording_url")), (&json!("Caller: Hi"), None));
     }
 
     #[test]
     fn a_recording_is_opened_only_by_a_fresh_link_of_ours() {
-        let (id, until) = (call().id, NOON.plus(RECORDING_VALID));
+        let (id, until) = (a_call(None).id, NOON.plus(RECORDING_VALID));
         let token = recording_token(b"secret", id, until);
         let last = until.minus(Duration::from_secs(1));
         assert_eq!(read_recording_token(b"secret", &token, last), Some(id));

@@ -111,7 +111,7 @@ async fn rings(toolbox: &Toolbox, message: &Value) -> Result<Value, StoreError> 
 /// A call is said to be over. An unknown one changes nothing.
 async fn over(db: &Db, message: &Value) -> Result<Posted, StoreError> {
     let Some(id) = text(message, "/call/id") else { return Ok(Posted::Nothing) };
-    if let Some(call) = calls::load(db, inbound_id(vapi::NAME, id)).await? {
+    if let Some(call) = calls::glance(db, inbound_id(vapi::NAME, id)).await? {
         return Ok(if call.outcome.is_none() { Posted::Wakes(call.id) } else { Posted::Nothing });
     }
     let Some((request_id, index)) = text(message, "/call/name").and_then(vapi::request_of) else {
@@ -249,52 +249,15 @@ fn because(state: State, why: Ended) -> State {
 
 #[cfg(test)]
 mod tests {
-    use base::ids::AgentId;
-    use platform::net::FetchPolicy;
-    use serde_json::json;
-
     use super::*;
-    use crate::call::Answer;
-    use crate::calls::{Direction, KEPT};
-    use crate::{config, plan};
-
-    const NOON: Timestamp = Timestamp::from_secs(1_795_176_000);
+    use crate::calls::example::{NOON, a_call};
 
     fn after(secs: u64) -> Timestamp {
         NOON.plus(Duration::from_secs(secs))
     }
 
-    /// A call that was answered at noon, for at most three minutes.
     fn call() -> Call {
-        let body = json!({"prompt": "You answer for a bakery."});
-        let config = config::read(body.as_object().unwrap(), &FetchPolicy::default()).unwrap();
-        let Answer::Answered { state, .. } = call::ring(Some(&config), NOON, 3, false) else { panic!("not answered") };
-        Call {
-            id: RequestId::from_bytes([1; 16]),
-            direction: Direction::Inbound,
-            agent: AgentId::from_bytes([2; 16]),
-            caller: None,
-            phone_id: None,
-            from: "+12025550100".to_owned(),
-            to: "+12025550101".to_owned(),
-            provider: Some(vapi::NAME.to_owned()),
-            provider_id: Some("019a".to_owned()),
-            recording: None,
-            config: Some(config),
-            state: Some(state),
-            declined: None,
-            price: plan::EACH,
-            receipt_id: None,
-            hops: 0,
-            turns: 0,
-            failures: 0,
-            answering: None,
-            summary: None,
-            outcome: None,
-            created: NOON,
-            revision: 4,
-            expires: NOON.plus(KEPT).secs(),
-        }
+        a_call(Some(vapi::NAME))
     }
 
     #[test]

@@ -25,10 +25,11 @@ use crate::ending;
 use crate::ringing::{self, Rang, Ring};
 use crate::velocity;
 
-/// Most turns of a caller in a started minute.
+/// Most turns of a caller in a started minute, on average since the call was answered.
 pub const TURNS_A_MINUTE: u32 = 8;
 /// A turn that is not answered after this long is answered by nobody.
 const ANSWERING: Duration = Duration::from_secs(30);
+const MINUTE: Duration = Duration::from_secs(60);
 /// Rows that one turn of a caller can add: the words, the answer, and that nobody was reached.
 const ROWS_OF_A_TURN: u32 = 3;
 /// Attempts to store a change while others change the call.
@@ -61,10 +62,11 @@ pub enum Said {
     Answer { call: Call, text: String, passed_on: Option<Box<Dialled>> },
     /// The call had ended before.
     Over(Call),
-    /// Another turn is being answered.
-    Busy,
-    /// There were as many turns as a call of this length may have.
-    TooFast,
+    /// Another turn is being answered, until then at the latest.
+    Busy { until: Timestamp },
+    /// There were as many turns as a call of this length may have, or as any call may have. After this time another one is taken,
+    /// or the call has ended.
+    TooFast { until: Timestamp },
 }
 
 /// A turn that was taken, or why not.
@@ -142,6 +144,7 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
         calls::add_turns(db, id, call.turns, &[said], toolbox.clock.now()).await?;
         let call = stored(db, call, |call| {
             call.turns += 1;
+            call.spoken += 1;
             call.answering = None;
         })
         .await?;
@@ -160,6 +163,7 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
     let call = stored(db, call, |call| {
         call.turns += 2;
         call.failures = call.failures.saturating_add(has_failed.into());
+        call.spoken += 1;
         call.answering = None;
         if let (Some(tool), Some(config), Some(state)) = (reply.uses, &call.config, &call.state) {
             let (next, _) = call::next(config, state, now, Event::Uses(tool));
@@ -233,12 +237,17 @@ async fn take_turn(toolbox: &Toolbox, id: RequestId) -> Result<Taken, StoreError
             let ended = ending::apply(db, id, now, Event::Looked).await?;
             return Ok(Taken::Not(Said::Over(ended.map_or(call, |(ended, _)| ended))));
         }
-        if call.answering.is_some_and(|until| now < until) {
-            return Ok(Taken::Not(Said::Busy));
+        if let Some(until) = call.answering.filter(|until| now < *until) {
+            return Ok(Taken::Not(Said::Busy { until }));
         }
-        let most = TURNS_A_MINUTE.saturating_mul(call::started_minutes(between(state.answered, now)));
-        if call.turns / 2 >= most || call.turns + ROWS_OF_A_TURN > MAX_TURNS {
-            return Ok(Taken::Not(Said::TooFast));
+        if call.turns + ROWS_OF_A_TURN > MAX_TURNS {
+            let (until, _) = state.must_end();
+            return Ok(Taken::Not(Said::TooFast { until }));
+        }
+        let minutes = call::started_minutes(between(state.answered, now));
+        if call.spoken >= TURNS_A_MINUTE.saturating_mul(minutes) {
+            let until = state.answered.plus(MINUTE * minutes);
+            return Ok(Taken::Not(Said::TooFast { until }));
         }
         call.state = Some(next);
         call.answering = Some(now.plus(ANSWERING));
@@ -269,7 +278,7 @@ async fn pass_on(toolbox: &Toolbox, call: Call) -> Result<Passed, StoreError> {
 async fn second(toolbox: &Toolbox, call: &Call, to: &Number) -> Result<Option<Dialled>, StoreError> {
     let (db, id) = (&toolbox.db, passed_id(call.id));
     let Some(caller) = call.caller.filter(|_| call.from != to.as_str()) else { return Ok(None) };
-    if calls::load(db, id).await?.is_none() {
+    if calls::glance(db, id).await?.is_none() {
         let is_refused = phone::owner_of(db, to).await?.is_none()
             || velocity::take(db, caller, to, id, toolbox.clock.now()).await?.is_some();
         if is_refused {
@@ -309,7 +318,8 @@ async fn stored(db: &Db, mut call: Call, change: impl Fn(&mut Call)) -> Result<C
         if calls::change(db, &call).await? {
             return Ok(call);
         }
-        let found = calls::load(db, call.id).await?.ok_or_else(vanished)?;
+        let found = calls::glance(db, call.id).await?.ok_or_else(vanished)?;
+        let found = Call { config: call.config.clone(), ..found };
         // A write whose answer was lost is sent again by the SDK, and then refused by its own success.
         if found == call {
             return Ok(call);

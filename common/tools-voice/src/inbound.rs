@@ -1,14 +1,15 @@
 //! The job of an inbound call: it waits while the call lasts, and charges it when it has ended.
 //!
 //! It begins in the transaction that answers the call ([`crate::ringing`]), with the credits of the longest length, and is
-//! never sold. Between events it occupies no worker. Whoever ends a call queues it; if that message is lost, it looks by itself
-//! after 1, 2, 4 … minutes and at the longest length. It writes the summary, tells the owner, and keeps the started minutes; the
+//! never sold. Between events it occupies no worker. Whoever ends a call, or finds it ended, queues it. If nobody does, it looks
+//! by itself: at a call of the exchange when silence or its length ends it, at a provider's after 1, 2, 4 … minutes and after the
+//! longest length. It writes the summary, tells the owner, and keeps the started minutes; the
 //! rest is credited. Each of these steps is the same when it is repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::clock::Clock;
+use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use platform::http::log;
 use platform::store::{Db, StoreError};
@@ -91,7 +92,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
         let Some((ended, _)) = ending::apply(db, id, end, Event::Failed).await? else { return Ok(None) };
         call = ended;
     }
-    if let Some(until) = call.until().filter(|_| call.is_open()) {
+    if let Some(until) = next_look(&call).filter(|_| call.is_open()) {
         return Ok(Some(Output::waiting(until, SOURCE)));
     }
     // What is being said now belongs to the record.
@@ -103,6 +104,14 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     notices::completed(db, &call, &dialogue::transcript(&turns), now).await?;
     let charged = call.charged().ok_or_else(|| StoreError::new("a call has no end"))?;
     Ok(Some(Output::new(calls::view(&call, None, None), SOURCE).charging(charged)))
+}
+
+/// When an open call has ended, if nobody says a word until then.
+fn next_look(call: &Call) -> Option<Timestamp> {
+    match call.provider {
+        None => call.state.as_ref().map(|state| state.must_end().0),
+        Some(_) => call.until(),
+    }
 }
 
 /// The call with its summary, which is stored once. A call in which the caller said nothing has none.
@@ -131,8 +140,6 @@ async fn reload(db: &Db, id: RequestId) -> Result<Call, StoreError> {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-
-    use base::clock::Timestamp;
 
     use super::*;
 

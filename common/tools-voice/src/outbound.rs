@@ -407,7 +407,7 @@ impl Calling<'_> {
     async fn call(&self, leg: &Leg) -> Result<Option<&'static str>, StoreError> {
         let Calling { toolbox, task, phone, .. } = self;
         // An earlier run dialled, and died.
-        if calls::load(&toolbox.db, leg.call).await?.is_some() {
+        if calls::glance(&toolbox.db, leg.call).await?.is_some() {
             hang_up(toolbox, leg).await?;
             return Ok(Some(DIALLED));
         }
@@ -553,7 +553,7 @@ async fn finish(toolbox: &Toolbox, task: &Task, legs: &[Leg]) -> Result<Output, 
         let mut with_turns = Vec::new();
         if leg.ended.as_deref() == Some(DIALLED) {
             for id in [leg.call, exchange::passed_id(leg.call)] {
-                if let Some(call) = calls::load(db, id).await? {
+                if let Some(call) = calls::glance(db, id).await? {
                     // The job of whom we called waits for the end of the call.
                     if let Some(queue) = &toolbox.job_queue {
                         queue::send_or_log(&**queue, id, None).await;

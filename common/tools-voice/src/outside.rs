@@ -41,6 +41,7 @@ use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
 use crate::quiet;
 use crate::quote::Locked;
 use crate::script::Found;
+use crate::velocity;
 
 /// Most minutes and calls of an agent to numbers outside in a UTC day. Limits against abuse, and of what an agent can cost the
 /// operator: a deployment's `RATE_LIMIT_SCALE` does not raise them.
@@ -167,17 +168,16 @@ pub(crate) async fn check(
         let message = "is outside this deployment: it can only be called alone, without other numbers in the same call";
         return Err(ApiError::field(path, message));
     }
-    let refused = |status: StatusCode, code: &'static str, message: String| ApiError::Tool { status, code, message };
     let (number, region) = (to.as_str(), to.region());
     check_country(config, to)?;
     if quiet::is_quiet(region, now) {
         let message = format!("{number} is called only while it is from 8 to 21 h in all of {region}");
-        return Err(refused(StatusCode::BAD_REQUEST, "quiet_hours", message));
+        return Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "quiet_hours", message });
     }
     let Some(agent) = agent else { return Ok(()) };
     let row: Option<Counted> = toolbox.db.get(&toolbox.db.tables.messages, day_key(agent, now)).await?;
     match row.is_some_and(|row| row.is_full(minutes)) {
-        true => Err(refused(StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached", too_many())),
+        true => Err(velocity::limit_reached(too_many(), now)),
         false => Ok(()),
     }
 }
@@ -504,6 +504,7 @@ impl Leg<'_> {
             hops: 0,
             turns: 0,
             failures: 0,
+            spoken: 0,
             answering: None,
             summary: None,
             outcome: Some(facts.outcome.unwrap_or(&facts.reason).to_owned()),

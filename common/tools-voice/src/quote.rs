@@ -150,10 +150,10 @@ async fn check_targets(
         return Err(ApiError::InvalidRequest(wrong));
     }
     let Some(agent) = request.agent else { return Ok(()) };
+    let now = toolbox.clock.now();
     for (before, number) in (0..).zip(&here) {
-        if let Some(why) = velocity::refusal(&toolbox.db, agent, number, before, toolbox.clock.now()).await? {
-            let (status, code) = (StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached");
-            return Err(ApiError::Tool { status, code, message: format!("{}: {why}", number.as_str()) });
+        if let Some(why) = velocity::refusal(&toolbox.db, agent, number, before, now).await? {
+            return Err(velocity::limit_reached(format!("{}: {why}", number.as_str()), now));
         }
     }
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! One transaction writes the call, its places in the lists, the job that ends it, its receipt, and the credits of its longest
 //! length, which the account refuses if they are not there. So an answered call is paid for, and no number of calls at once
-//! takes more than there is. The call's id is the job's, and follows from what made it ring: a repeated ring is found.
+//! takes more than there is. The transaction is refused if the settings have changed since they were read: a number that was
+//! switched off answers no more. The call's id is the job's, and follows from what made it ring: a repeated ring is found.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
@@ -71,32 +72,41 @@ pub fn price_of_minute(config: &Config) -> Usdc {
 pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError> {
     let db = &toolbox.db;
     let Some(owner) = phone::owner_of(db, ring.to).await? else { return Ok(Rang::NotInService) };
-    let config = settings::of_number(db, &owner).await?.map(|stored| stored.config);
-    // Whatever becomes of the call, the number is used: only a number that answers nobody is not.
-    if config.as_ref().is_some_and(|config| config.enabled)
-        && !phone::reached(db, ring.to, &owner, toolbox.clock.now()).await?
-    {
-        return not_in_service(db, ring).await;
-    }
+    let mut is_reached = false;
     for _ in 0..TRIES {
+        let stored = settings::of_number(db, &owner).await?;
+        let config = stored.as_ref().map(|stored| &stored.config);
         let now = toolbox.clock.now();
+        // Whatever becomes of the call, the number is used: only a number that answers nobody is not.
+        if !is_reached && config.is_some_and(|config| config.enabled) {
+            is_reached = phone::reached(db, ring.to, &owner, now).await?;
+            if !is_reached {
+                return not_in_service(db, ring).await;
+            }
+        }
         let account = payer(db, owner.agent, ring.price, now).await?;
         let credit = covered(&account, ring.price);
-        let state = match call::ring(config.as_ref(), now, credit, ring.provider.is_none()) {
-            Answer::Answered { state, .. } => state,
-            Answer::Declined { why, say } => return decline(toolbox, ring, &owner, why, say).await,
-            Answer::NotInService => return not_in_service(db, ring).await,
+        let answer = call::ring(config, now, credit, ring.provider.is_none());
+        let (state, stored) = match (answer, stored) {
+            (Answer::Answered { state, .. }, Some(stored)) => (state, stored),
+            (Answer::Declined { why: Declined::NoCredit, say }, _) if is_stopped(&account) => {
+                return decline(toolbox, ring, &owner, Declined::Frozen, say).await;
+            }
+            (Answer::Declined { why, say }, _) => return decline(toolbox, ring, &owner, why, say).await,
+            (Answer::NotInService | Answer::Answered { .. }, _) => return not_in_service(db, ring).await,
         };
-        let call = answered(ring, &owner, config.clone(), state);
+        let as_read = settings::unchanged(db, &owner, &stored)?;
+        let call = answered(ring, &owner, stored.config, state);
         let mut writes = calls::create(db, &call)?;
         writes.extend(hold_credits(toolbox, &call, &account)?);
+        writes.push(as_read);
         match db.transact(&writes).await {
             Ok(()) => return Ok(Rang::Answered(call)),
             Err(error) if error.refused(0).is_some() => {
                 let known = calls::load(db, ring.id).await?;
                 return known.map(Rang::Known).ok_or_else(|| StoreError::new("a call vanished"));
             }
-            // The credits were spent since they were read, or the owner changed the rules.
+            // The credits were spent since they were read, or the owner changed the rules or the number's settings.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
@@ -123,8 +133,12 @@ async fn payer(db: &Db, agent: AgentId, price: Usdc, now: Timestamp) -> Result<A
 
 /// The minutes that an account pays for: none while its owner stopped it, or while it has debt.
 fn covered(account: &Account, price: Usdc) -> u32 {
-    let is_stopped = account.frozen.stops(None, TOOL, SERVICE_PAYEE).is_some() || !account.debt.is_zero();
-    if is_stopped { 0 } else { plan::covered_minutes(account.credits, price) }
+    if is_stopped(account) { 0 } else { plan::covered_minutes(account.credits, price) }
+}
+
+/// Whether an account pays for no call, however many credits it has.
+fn is_stopped(account: &Account) -> bool {
+    account.frozen.stops(None, TOOL, SERVICE_PAYEE).is_some() || !account.debt.is_zero()
 }
 
 /// A call that is not decided yet.
@@ -149,6 +163,7 @@ fn new_call(ring: &Ring<'_>, owner: &phone::Owner, now: Timestamp) -> Call {
         hops: ring.hops,
         turns: 0,
         failures: 0,
+        spoken: 0,
         answering: None,
         summary: None,
         outcome: None,
@@ -158,10 +173,10 @@ fn new_call(ring: &Ring<'_>, owner: &phone::Owner, now: Timestamp) -> Call {
     }
 }
 
-fn answered(ring: &Ring<'_>, owner: &phone::Owner, config: Option<InboundConfig>, state: State) -> Call {
+fn answered(ring: &Ring<'_>, owner: &phone::Owner, config: InboundConfig, state: State) -> Call {
     let now = state.answered;
     let receipt_id = Some(ReceiptId::of(ring.id, now));
-    Call { config, state: Some(state), receipt_id, ..new_call(ring, owner, now) }
+    Call { config: Some(config), state: Some(state), receipt_id, ..new_call(ring, owner, now) }
 }
 
 /// The writes that begin the call's job, and take the credits of its longest length from its owner.

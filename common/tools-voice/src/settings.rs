@@ -28,6 +28,9 @@ use uuid::Uuid;
 
 use crate::config::InboundConfig;
 
+/// How often settings are put again because they, or the endpoint, were changed meanwhile.
+const TRIES: usize = 10;
+
 /// The settings of a number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
@@ -72,6 +75,12 @@ pub async fn of_number(db: &Db, owner: &Owner) -> Result<Option<Stored>, StoreEr
     load(db, owner.agent, owner.id).await
 }
 
+/// A condition for a transaction: the settings are as they were read.
+pub fn unchanged(db: &Db, owner: &Owner, seen: &Stored) -> Result<Write, StoreError> {
+    let check = Write::check(&db.tables.messages, key(owner.agent, owner.id));
+    check.only_if("#revision = :seen").bind("seen", seen.revision)
+}
+
 /// Replaces the settings of a number. Repeats if they, or the endpoint, are changed meanwhile. `set_by`: the request's
 /// idempotency key. `None`: the agent does not have this number any more.
 pub async fn save(
@@ -81,7 +90,7 @@ pub async fn save(
     set_by: Option<&str>,
     now: Timestamp,
 ) -> Result<Option<Saved>, StoreError> {
-    loop {
+    for _ in 0..TRIES {
         let seen = load(db, phone.agent, phone.id).await?;
         let had = endpoint::load(db, phone.agent, endpoint_id(phone.id)).await?;
         let is_new_address =
@@ -111,12 +120,13 @@ pub async fn save(
             Written::NoNumber => return Ok(None),
         }
     }
+    Err(restless())
 }
 
 /// Switches a number off; everything else is kept, also the endpoint, to which open calls are still reported. `None`: there
 /// are no settings, or the agent does not have this number any more.
 pub async fn disable(db: &Db, phone: &Phone, now: Timestamp) -> Result<Option<Stored>, StoreError> {
-    loop {
+    for _ in 0..TRIES {
         let Some(seen) = load(db, phone.agent, phone.id).await? else { return Ok(None) };
         if !seen.config.enabled {
             return Ok(Some(seen));
@@ -129,6 +139,11 @@ pub async fn disable(db: &Db, phone: &Phone, now: Timestamp) -> Result<Option<St
             Written::NoNumber => return Ok(None),
         }
     }
+    Err(restless())
+}
+
+fn restless() -> StoreError {
+    StoreError::new("a number's settings do not stop changing")
 }
 
 fn next_revision(seen: Option<&Stored>) -> u32 {

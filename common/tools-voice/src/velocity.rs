@@ -1,5 +1,6 @@
 //! Limits of the exchange, so that no caller can use up the credits of those it calls: one open call per number of a caller,
-//! calls of a caller in a UTC day, and calls and charged minutes of a caller to a number in a UTC day.
+//! calls of a caller in a UTC day, and calls and charged minutes of a caller to a number in a UTC day. Calls that nobody answered
+//! have a limit of their own.
 //!
 //! They are limits against abuse, so a deployment's `RATE_LIMIT_SCALE` does not raise them.
 
@@ -7,7 +8,9 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId, uuid_of};
-use platform::store::{Db, Key, StoreError, Write};
+use http::StatusCode;
+use platform::http::ApiError;
+use platform::store::{Db, Key, StoreError, Write, daily};
 use serde::{Deserialize, Serialize};
 use tools_sms::number::Number;
 
@@ -15,8 +18,10 @@ use crate::calls;
 
 /// Most calls of an agent in a UTC day.
 pub const MAX_A_DAY: u32 = 50;
-/// Most calls of an agent to one number in a UTC day.
+/// Most answered calls of an agent to one number in a UTC day.
 pub const MAX_TO_NUMBER: u32 = 10;
+/// Most calls of an agent to one number in a UTC day that nobody answers: they cost their callee nothing, and us some requests.
+pub const MAX_UNANSWERED: u32 = 30;
 /// An agent calls a number no more in a UTC day when its calls to it have been charged so many minutes.
 pub const MAX_MINUTES_TO_NUMBER: u32 = 30;
 
@@ -36,11 +41,15 @@ struct Line {
     until: Timestamp,
 }
 
-/// The calls of a caller to a number in a day.
+/// The calls of a caller to a number in a day: all but the last, of which nothing is known when it is counted.
 #[derive(Serialize, Deserialize)]
 struct ToNumber {
+    /// Answered.
     used: u32,
-    /// Charged for all calls but the last.
+    /// Declined, or not answered.
+    #[serde(default)]
+    unanswered: u32,
+    /// Charged.
     minutes: u32,
     last: RequestId,
     expires: i64,
@@ -65,7 +74,7 @@ fn number_key(caller: AgentId, to: &Number, day: i64) -> Key {
 pub async fn take_line(db: &Db, number: &str, call: RequestId, now: Timestamp) -> Result<bool, StoreError> {
     let before: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
     if let Some(before) = before.as_ref().filter(|before| before.call != call) {
-        let is_busy = match calls::load(db, before.call).await? {
+        let is_busy = match calls::glance(db, before.call).await? {
             Some(other) => other.now(now).is_open(),
             None => now < before.until,
         };
@@ -104,8 +113,8 @@ pub async fn hand_line(db: &Db, number: &str, call: RequestId, next: RequestId) 
     db.write_if(hand).await.map(drop)
 }
 
-/// Counts a call of this caller to this number, once. Why it may not be made, if one of today's limits is reached. What the
-/// limit of the number refuses is not counted for the caller.
+/// Counts a call of this caller to this number, once. Why it may not be made, if one of today's limits is reached. What a limit
+/// of the number refuses is not counted for the caller.
 pub async fn take(
     db: &Db,
     caller: AgentId,
@@ -119,20 +128,20 @@ pub async fn take(
     let mut is_counted = false;
     for _ in 0..TRIES {
         let before: Option<ToNumber> = db.get_latest(table, key.clone()).await?;
-        let (used, minutes) = match &before {
+        let next = match &before {
             // It was counted by a dial that did not end.
             Some(before) if before.last == call => return Ok(None),
-            Some(before) => (before.used, before.minutes.saturating_add(minutes_of(db, before.last, now).await?)),
-            None => (0, 0),
+            Some(before) => ToNumber { last: call, ..before.with_last(db, now).await? },
+            None => ToNumber { used: 0, unanswered: 0, minutes: 0, last: call, expires },
         };
-        if used >= MAX_TO_NUMBER || minutes >= MAX_MINUTES_TO_NUMBER {
+        if next.is_full() {
             return Ok(Some(NUMBER_IS_FULL));
         }
         if !is_counted && !take_day(db, caller, day).await? {
             return Ok(Some(DAY_IS_FULL));
         }
         is_counted = true;
-        let put = Write::put(table, key.clone(), &ToNumber { used: used + 1, minutes, last: call, expires })?;
+        let put = Write::put(table, key.clone(), &next)?;
         let put = match before {
             None => put.only_if_new(),
             Some(before) => put.only_if("#last = :before").bind("before", before.last)?,
@@ -142,6 +151,35 @@ pub async fn take(
         }
     }
     Ok(Some("you are calling this number too often at once"))
+}
+
+impl ToNumber {
+    /// Counts the last call, too. One that was declined, or did not come about, was not answered.
+    async fn with_last(&self, db: &Db, now: Timestamp) -> Result<ToNumber, StoreError> {
+        let last = calls::glance(db, self.last).await?.and_then(|call| call.now(now).state);
+        // While it is open, the minutes that are held.
+        let minutes = last.as_ref().map_or(0, |state| state.charged_minutes().unwrap_or(state.minutes));
+        Ok(ToNumber {
+            used: self.used.saturating_add(u32::from(last.is_some())),
+            unanswered: self.unanswered.saturating_add(u32::from(last.is_none())),
+            minutes: self.minutes.saturating_add(minutes),
+            ..*self
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.used >= MAX_TO_NUMBER || self.unanswered >= MAX_UNANSWERED || self.minutes >= MAX_MINUTES_TO_NUMBER
+    }
+}
+
+/// 429 `voice_limit_reached`, until the UTC day ends.
+pub fn limit_reached(message: String, now: Timestamp) -> ApiError {
+    ApiError::Later {
+        status: StatusCode::TOO_MANY_REQUESTS,
+        code: "voice_limit_reached",
+        message,
+        retry_after_secs: daily::secs_left(now),
+    }
 }
 
 /// Counts a call of this caller in a day. False if it has made too many.
@@ -157,13 +195,6 @@ async fn take_day(db: &Db, caller: AgentId, day: i64) -> Result<bool, StoreError
 /// When a counter of a day may be deleted, in Unix seconds.
 fn expires(day: i64) -> i64 {
     (day + 2) * DAY_SECS
-}
-
-/// The minutes of a call that are charged; while it is open, those that are held.
-async fn minutes_of(db: &Db, call: RequestId, now: Timestamp) -> Result<u32, StoreError> {
-    let call = calls::load(db, call).await?;
-    let state = call.and_then(|call| call.now(now).state);
-    Ok(state.map_or(0, |state| state.charged_minutes().unwrap_or(state.minutes)))
 }
 
 /// The calls of a caller in a day.
@@ -187,8 +218,6 @@ pub async fn refusal(
         return Ok(Some(DAY_IS_FULL));
     }
     let to_number: Option<ToNumber> = db.get(table, number_key(caller, to, day)).await?;
-    let Some(ToNumber { used, minutes, last, .. }) = to_number else { return Ok(None) };
-    let is_full =
-        used >= MAX_TO_NUMBER || minutes.saturating_add(minutes_of(db, last, now).await?) >= MAX_MINUTES_TO_NUMBER;
-    Ok(is_full.then_some(NUMBER_IS_FULL))
+    let Some(to_number) = to_number else { return Ok(None) };
+    Ok(to_number.with_last(db, now).await?.is_full().then_some(NUMBER_IS_FULL))
 }

@@ -30,7 +30,7 @@ const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
 /// Transcripts that are read at the same time.
 const AT_ONCE: usize = 8;
 
-/// `GET /v1/tools/voice/inbound`: newest first. What does not fit of the transcripts is marked `transcript_omitted`.
+/// `GET /v1/tools/voice/inbound`: newest first. Calls that had to end meanwhile have ended from then on. What does not fit of the transcripts is marked `transcript_omitted`.
 pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
@@ -48,6 +48,7 @@ pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers
         let mut views = Vec::new();
         let mut left = MAX_TRANSCRIPT_BYTES;
         for some in found.chunks(AT_ONCE) {
+            let some = try_join_all(some.iter().map(|call| looked_at(&state, call.clone(), now))).await?;
             let texts: Vec<Option<String>> = match with_transcripts && left > 0 {
                 true => try_join_all(some.iter().map(|call| transcript(db, call.id))).await?,
                 false => vec![None; some.len()],
@@ -56,7 +57,7 @@ pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers
                 let text = text.filter(|text| text.len() <= left);
                 // After one that does not fit, none is read or shown.
                 left = text.as_ref().map_or(0, |text| left - text.len());
-                let mut view = shown(&state, &headers, &call.now(now), text.as_deref(), with_transcripts);
+                let mut view = shown(&state, &headers, call, text.as_deref(), with_transcripts);
                 if with_transcripts && text.is_none() {
                     view["transcript"] = Value::Null;
                     view["transcript_omitted"] = json!(true);
@@ -78,8 +79,8 @@ pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: Hea
         let (db, now) = (&app.db, app.clock.now());
         let is_own =
             |call: &Call| call.agent == caller.agent && call.direction == Direction::Inbound && !call.is_expired(now);
-        let call = calls::load(db, id).await?.filter(is_own).ok_or_else(call_not_found)?;
-        let call = if call.is_open() { looked_at(&state, call, now).await? } else { call };
+        let call = calls::glance(db, id).await?.filter(is_own).ok_or_else(call_not_found)?;
+        let call = looked_at(&state, call, now).await?;
         let text = transcript(db, id).await?;
         let data = shown(&state, &headers, &call, text.as_deref(), true);
         counted(app, &caller, &json!({"success": true, "data": data})).await
@@ -128,9 +129,9 @@ async fn read_out(toolbox: &Toolbox, call: &Call) -> Result<Response, ApiError> 
     Ok(answer.body(Body::from(sound)).map_err(StoreError::new)?)
 }
 
-/// An open call, after the time was applied to it. If it has ended, its job is queued.
-async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Result<Call, StoreError> {
-    if call.now(now).is_open() {
+/// A call as it is now. If it had to end meanwhile, that is stored, and its job is queued: what was held comes back at once.
+pub(crate) async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Result<Call, StoreError> {
+    if !call.is_open() || call.now(now).is_open() {
         return Ok(call);
     }
     let id = call.id;

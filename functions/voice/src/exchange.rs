@@ -4,6 +4,7 @@ use api::operations::voice::{DIAL, TURN};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 use base::input::validate;
 use gate::idempotency::{self, Request};
@@ -14,6 +15,7 @@ use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
 use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Segment, headers, private_json, read_body};
+use platform::store::StoreError;
 use serde_json::{Map, Value, json};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
@@ -21,9 +23,12 @@ use tools_voice::call::{Ended, State as Answered, started_seconds};
 use tools_voice::calls::{self, Call};
 use tools_voice::dialogue::{self, MAX_SAID};
 use tools_voice::exchange::{self, Dialled, Said};
-use tools_voice::{outbound, ringing};
+use tools_voice::{outbound, ringing, velocity};
 
+use crate::calls::looked_at;
 use crate::{Voice, call_not_found, counted, queue_job};
+
+const DAY_SECS: i64 = 24 * 3600;
 
 /// `POST /v1/tools/voice/exchange`: 201 with what the caller hears first. A call that was declined is 200.
 pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
@@ -46,11 +51,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
             return Err(ApiError::ServicePaused(reason));
         }
         let id = match headers::idempotency_key(&headers)? {
-            Some(key) => {
-                let (from, to) = (from.number.as_str().as_bytes(), to.as_str().as_bytes());
-                let parts = [caller.agent.bytes().as_slice(), key.as_bytes(), from, to];
-                RequestId::bought_with("dial", &parts)
-            }
+            Some(key) => named_id(&state, caller.agent, key, &from.number, &to).await?,
             None => RequestId::random(),
         };
         let route = "POST /v1/tools/voice/exchange";
@@ -104,11 +105,12 @@ pub async fn hang_up(State(state): State<Voice>, Segment(id): Segment, headers: 
     respond(answer.await)
 }
 
-/// `GET /v1/tools/voice/exchange/{id}`: the call and what was said in it.
+/// `GET /v1/tools/voice/exchange/{id}`: the call and what was said in it. A call that had to end meanwhile has ended from then on.
 pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = state.app().caller(&headers, Scope::Read).await?;
         let call = own_call(&state, &caller, &id).await?;
+        let call = looked_at(&state, call, state.app().clock.now()).await?;
         let turns = calls::turns(&state.app().db, call.id).await?;
         let mut data = view(&call);
         data["transcript"] = json!(dialogue::transcript(&turns));
@@ -168,12 +170,36 @@ async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>) -> Result
     Ok(phones.swap_remove(position))
 }
 
-/// A call that this agent dialled, as it is now.
+/// A call that this agent dialled, as it is stored.
 async fn own_call(state: &Voice, caller: &Caller, id: &str) -> Result<Call, ApiError> {
     let id: RequestId = id.parse().map_err(|_| call_not_found())?;
-    let (call, now) = (calls::load(&state.app().db, id).await?, state.app().clock.now());
+    let (call, now) = (calls::glance(&state.app().db, id).await?, state.app().clock.now());
     let own = call.filter(|call| call.caller == Some(caller.agent) && call.provider.is_none() && !call.is_expired(now));
-    Ok(own.ok_or_else(call_not_found)?.now(now))
+    own.ok_or_else(call_not_found)
+}
+
+/// The id of a call that is dialled with an idempotency key: that of the call which this dial has made since the key was first
+/// used. A key is forgotten with its answer ([`idempotency::KEEP_SECS`]); then it makes a new call.
+async fn named_id(
+    state: &Voice,
+    caller: AgentId,
+    key: &str,
+    from: &Number,
+    to: &Number,
+) -> Result<RequestId, StoreError> {
+    let now = state.app().clock.now().secs();
+    let today = now.div_euclid(DAY_SECS);
+    let of_day = |day: i64| {
+        let (from, to, day) = (from.as_str().as_bytes(), to.as_str().as_bytes(), day.to_be_bytes());
+        RequestId::bought_with("dial", &[caller.bytes().as_slice(), key.as_bytes(), from, to, &day])
+    };
+    for day in (now - idempotency::KEEP_SECS).div_euclid(DAY_SECS)..today {
+        let call = calls::glance(&state.app().db, of_day(day)).await?;
+        if call.is_some_and(|call| now <= call.created.secs() + idempotency::KEEP_SECS) {
+            return Ok(of_day(day));
+        }
+    }
+    Ok(of_day(today))
 }
 
 /// The answer to a dial.
@@ -189,7 +215,7 @@ async fn rang(state: &Voice, dialled: Dialled) -> Result<(StatusCode, Value), Ap
             "line_busy",
             "your number is in a call: hang up first. A number has one call at a time",
         )),
-        Dialled::Limited(why) => Err(refused(StatusCode::TOO_MANY_REQUESTS, "voice_limit_reached", why)),
+        Dialled::Limited(why) => Err(velocity::limit_reached(why.to_owned(), state.app().clock.now())),
         Dialled::Declined(call, said) => {
             let data = json!({"call": view(&call), "said": said});
             Ok((StatusCode::OK, json!({"success": true, "data": data})))
@@ -219,21 +245,28 @@ async fn answered(state: &Voice, said: Said) -> Result<(StatusCode, Value), ApiE
             queue_if_ended(state, &call).await;
             Err(refused(StatusCode::CONFLICT, "call_ended", "the call has ended: GET it to see why, and what was said"))
         }
-        Said::Busy => Err(refused(
-            StatusCode::CONFLICT,
-            "turn_in_progress",
-            "the assistant is answering what you said before; speak again in a few seconds",
-        )),
-        Said::TooFast => Err(refused(
-            StatusCode::TOO_MANY_REQUESTS,
-            "too_many_turns",
-            &format!(
+        Said::Busy { until } => Err(ApiError::Later {
+            status: StatusCode::CONFLICT,
+            code: "turn_in_progress",
+            message: "the assistant is answering what you said before; speak again in a few seconds".to_owned(),
+            retry_after_secs: secs_until(until, state.app().clock.now()),
+        }),
+        Said::TooFast { until } => Err(ApiError::Later {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            code: "too_many_turns",
+            message: format!(
                 "you speak at most {} times in a started minute, and a call has at most {} turns of both sides",
                 exchange::TURNS_A_MINUTE,
                 calls::MAX_TURNS
             ),
-        )),
+            retry_after_secs: secs_until(until, state.app().clock.now()),
+        }),
     }
+}
+
+/// Whole seconds after which this time is over; at least one.
+fn secs_until(until: Timestamp, now: Timestamp) -> u64 {
+    until.millis().saturating_sub(now.millis()).max(0).unsigned_abs() / 1_000 + 1
 }
 
 /// Adds the call to which this one was passed on.

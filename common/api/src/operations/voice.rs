@@ -25,6 +25,7 @@ const ENDED: Shape = Shape::Choice(&[
     "failed",
     "after_hours",
     "no_credit",
+    "frozen",
 ]);
 /// `tools_voice::call::Ended::to_caller`
 const ENDED_FOR_CALLER: Shape = Shape::Choice(&[
@@ -85,7 +86,7 @@ pub static INBOUND_CALL: Named = Named {
         has("from", Shape::Text).about("As the caller's network says it; it can be forged"),
         has("to", Shape::Text).about("Your number"),
         has("status", STATUS).about(
-            "declined: by its hours, without credit, or the caller gave up before it was answered; it costs nothing",
+            "declined: by its hours, without credit, frozen, or the caller gave up before it was answered; it costs nothing",
         ),
         has("mode", Shape::OrNull(&Shape::Choice(&["in_hours", "take_message", "transfer", "decline"])))
             .about("decline: declined by its hours; null if it was declined for another reason"),
@@ -96,7 +97,7 @@ pub static INBOUND_CALL: Named = Named {
         has("charge_usdc", Shape::OrNull(&Shape::Usdc)).about("The begun minutes; null while it lasts"),
         has("receipt_id", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time).about("When it rang"),
-        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits, a freeze of calls, or a debt"),
+        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, or a debt"),
         may("transcript", Shape::OrNull(&Shape::Text)).about("A line for each thing that was said"),
         may("transcript_omitted", Shape::Is(true)).about("It does not fit into this list: read the call alone"),
         may("recording_url", Shape::OrNull(&Shape::Uri))
@@ -201,7 +202,7 @@ pub static OPERATIONS: &[Operation] = &[
         ])
         .beyond_schema(
             "unknown members are refused; `prompt` has visible characters; `transfer_number` is one that can be called, and there with \
-             `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public",
+             `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public; all settings have at most 16 KB",
         ),
     Operation::delete("/v1/tools/voice/numbers/{id}/inbound", "disableVoiceAnswering", "Your number answers no more calls")
         .about("The settings stay, with `enabled` false. The same again changes nothing.")

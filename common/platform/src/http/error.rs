@@ -142,8 +142,10 @@ pub enum ApiError {
         /// As the caller wrote it.
         number: String,
     },
-    /// The texts of a UTC day are used up, for the agent or for the deployment.
-    TextLimit {
+    /// A refusal of a tool that ends after a while, such as the limit of a day.
+    Later {
+        status: StatusCode,
+        code: &'static str,
         message: String,
         retry_after_secs: u64,
     },
@@ -305,9 +307,9 @@ impl ApiError {
             ApiError::TooManyWebhooks { .. } | ApiError::WebhookDisabled | ApiError::DeliveryPending => {
                 StatusCode::CONFLICT
             }
-            ApiError::RateLimited(_) | ApiError::TextLimit { .. } => StatusCode::TOO_MANY_REQUESTS,
+            ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::Tool { status, .. } => *status,
+            ApiError::Tool { status, .. } | ApiError::Later { status, .. } => *status,
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
@@ -361,7 +363,6 @@ impl ApiError {
             ApiError::PayloadTooLarge { .. } => "payload_too_large",
             ApiError::UnsupportedMediaType => "unsupported_media_type",
             ApiError::EmergencyNumber { .. } => "emergency_number_blocked",
-            ApiError::TextLimit { .. } => "sms_limit_reached",
             ApiError::ContentBlocked { .. } => "content_blocked",
             ApiError::SlugTaken => "slug_taken",
             ApiError::SoulExists => "soul_exists",
@@ -373,7 +374,7 @@ impl ApiError {
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::QuoteIdRequired { .. } => "quote_id_required",
-            ApiError::Tool { code, .. } => code,
+            ApiError::Tool { code, .. } | ApiError::Later { code, .. } => code,
             ApiError::Market(error) => error.code(),
             ApiError::WebhookNotFound => "webhook_not_found",
             ApiError::DeliveryNotFound => "delivery_not_found",
@@ -521,7 +522,7 @@ impl ApiError {
             ApiError::QuoteIdRequired { at } => {
                 format!("ask POST {at} for a quote first, and send its id in X-Quote-ID; nothing was charged")
             }
-            ApiError::Tool { message, .. } | ApiError::TextLimit { message, .. } => message.clone(),
+            ApiError::Tool { message, .. } | ApiError::Later { message, .. } => message.clone(),
             ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
@@ -588,7 +589,7 @@ impl ApiError {
                 }
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
-            ApiError::TextLimit { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
+            ApiError::Later { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id, approval, .. } => {
                 body["approval_id"] = json!(approval_id);
@@ -630,7 +631,7 @@ impl IntoResponse for ApiError {
                 taken.write(response.headers_mut());
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
             }
-            ApiError::TextLimit { retry_after_secs, .. } => {
+            ApiError::Later { retry_after_secs, .. } => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
             ApiError::ServicePaused(_) => {
@@ -677,6 +678,12 @@ mod tests {
             attempt_id: "0xc".to_owned(),
         };
         let taken = Taken { policy: "read", limit: 120, window_secs: 60, remaining: 0, reset_secs: 7 };
+        let later = ApiError::Later {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            code: "sms_limit_reached",
+            message: "full".to_owned(),
+            retry_after_secs: 9,
+        };
         let rows: [(ApiError, u16, &str); 46] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
@@ -717,7 +724,7 @@ mod tests {
             (ApiError::RateLimited(taken), 429, "rate_limit_exceeded"),
             (ApiError::ServicePaused("testing".to_owned()), 503, "service_paused"),
             (ApiError::EmergencyNumber { number: "911".to_owned() }, 400, "emergency_number_blocked"),
-            (ApiError::TextLimit { message: "full".to_owned(), retry_after_secs: 9 }, 429, "sms_limit_reached"),
+            (later, 429, "sms_limit_reached"),
             (ApiError::ContentBlocked { categories: Vec::new(), places: Vec::new() }, 400, "content_blocked"),
             (ApiError::SlugTaken, 409, "slug_taken"),
             (ApiError::SoulExists, 409, "soul_exists"),
