@@ -15,6 +15,7 @@ use tools_email::{domain, send};
 use tools_sms::number::Number;
 use tools_sms::receive::{self as incoming_text, Incoming, Taken};
 use tools_sms::{phone, send as sms};
+use tools_voice::config::MAX_PROMPT;
 use tools_voice::outbound;
 
 use crate::souls_market::Shop;
@@ -31,10 +32,14 @@ const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, 
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
 // Calls: to be set from what is counted.
 const MOST_FOR_INBOUND_CALL: Units = Units { requests: 70.0, reads: 40.0, writes: 85.0, messages: 2.0 };
-const MOST_FOR_TURN: Units = Units { requests: 12.0, reads: 7.0, writes: 9.0, messages: 0.0 };
+const MOST_FOR_TURN: Units = Units { requests: 13.0, reads: 8.0, writes: 9.0, messages: 0.0 };
+const MOST_FOR_WORDY_TURN: Units = Units { reads: 11.0, ..MOST_FOR_TURN };
 const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 160.0, reads: 90.0, writes: 170.0, messages: 3.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
+
+/// How the numbers here answer.
+const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";
 
 /// Requests to the database with their units, and messages sent to queues.
 #[derive(Clone, Copy, Debug)]
@@ -220,14 +225,13 @@ impl Counted {
     }
 
     /// A number that answers, of an agent with credits for calls.
-    async fn answering(&self) -> String {
+    async fn answering(&self, prompt: &str) -> String {
         let callee = Payer::new(&self.stack).await;
         callee.give_credits(&self.stack, 10_000_000).await;
         let number = self.number_of(callee.agent()).await;
         let numbers = callee.get("/v1/tools/voice/numbers").await.json();
         let id = numbers["data"]["numbers"][0]["id"].as_str().unwrap_or_else(|| panic!("{numbers}"));
-        let settings =
-            json!({"prompt": "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.", "max_minutes": 2});
+        let settings = json!({"prompt": prompt, "max_minutes": 2});
         let put = callee.change("PUT", &format!("/v1/tools/voice/numbers/{id}/inbound"), &settings).await;
         assert_eq!(put.status, 200, "{}", put.text);
         number
@@ -587,10 +591,14 @@ fn a_turn_of_a_call_costs_the_same() {
         let counted = counted().await;
         let caller = counted.mailer().await;
         counted.number_of(caller.payer.agent()).await;
-        let to = counted.answering().await;
+        let to = counted.answering(PROMPT).await;
         counted.inbound_call(&caller, &to, 1).await;
         let one = counted.inbound_call(&caller, &to, 1).await;
         let six = counted.inbound_call(&caller, &to, 6).await;
+        // Settings are written when it rings, and only read in a turn.
+        let wordy = counted.answering(&format!("{PROMPT}{}", " ".repeat(MAX_PROMPT - PROMPT.len()))).await;
+        let one_wordy = counted.inbound_call(&caller, &wordy, 1).await;
+        let six_wordy = counted.inbound_call(&caller, &wordy, 6).await;
         let outbound = counted.outbound_call(&caller, &to).await;
         for (name, cost) in [("one turn", &one), ("six turns", &six), ("outbound", &outbound)] {
             println!("{name}: {}", listed(&cost.seen));
@@ -598,6 +606,7 @@ fn a_turn_of_a_call_costs_the_same() {
         assert_within(&[
             ("an inbound call with one turn", one.units(), MOST_FOR_INBOUND_CALL),
             ("each further turn", six.of_each(6, &one), MOST_FOR_TURN),
+            ("each further turn with the longest prompt", six_wordy.of_each(6, &one_wordy), MOST_FOR_WORDY_TURN),
             ("an outbound call, both sides", outbound.units(), MOST_FOR_OUTBOUND_CALL),
         ]);
     });
@@ -685,7 +694,7 @@ fn print_what_calls_cost() {
         print_row("text to one agent, from credits", &one, Some(MOST_FOR_TEXT));
         print_row("text to 100 agents, from credits", &hundred, Some(MOST_FOR_TEXT.and_further(100, &MOST_FOR_TEXTED)));
         print_row("text from outside, received", &received, Some(MOST_FOR_RECEIVED_TEXT));
-        let to = counted.answering().await;
+        let to = counted.answering(PROMPT).await;
         counted.inbound_call(&mailer, &to, 1).await;
         let inbound = counted.inbound_call(&mailer, &to, 1).await;
         let of_six = counted.inbound_call(&mailer, &to, 6).await;

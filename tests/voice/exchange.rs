@@ -7,19 +7,20 @@ use base::clock::Clock;
 use base::digest::sha256_parts;
 use base::ids::{RequestId, uuid_of};
 use futures_util::future::join_all;
+use gate::idempotency;
 use gate::limits::{self, Class, RateLimitSlot, STOP_SEEN_FOR, Subject};
 use ledger::account;
 use local::{Options, Stack};
 use platform::store::queue::send_or_log;
-use platform::store::{Key, Write};
+use platform::store::{Key, Write, daily};
 use serde_json::{Value, json};
 use tools_sms::phone::Phone;
-use tools_voice::calls;
 use tools_voice::dialogue::{Speaker, Turn};
-use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
+use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER, MAX_UNANSWERED};
+use tools_voice::{calls, exchange};
 
 use super::{Agent, EXCHANGE, MINUTE, call_id, data, settings};
-use crate::support::{run, stack, stack_with};
+use crate::support::{Answer, run, stack, stack_with};
 
 /// More calls than there are workers.
 const OPEN: usize = 25;
@@ -39,6 +40,14 @@ pub(super) async fn counted(stack: &Stack, of: String, row: Value) {
     let db = &stack.app.db;
     let write = Write::put(&db.tables.messages, Key::new(of, day.to_string()), &row).expect("a write");
     assert!(db.write_if(write).await.expect("a database"));
+}
+
+/// A refusal says for how many seconds it holds, in its body and for every client of HTTP.
+#[track_caller]
+fn refused_until(answer: &Answer, (status, code): (u16, &str), secs: u64) {
+    assert_eq!(answer.error(), (status, code.to_owned()), "{}", answer.text);
+    assert_eq!(answer.json()["retry_after"], secs, "{}", answer.text);
+    assert_eq!(answer.header("retry-after"), Some(secs.to_string().as_str()));
 }
 
 /// A call in which nothing is said.
@@ -78,7 +87,7 @@ fn a_caller_speaks_in_turns() {
         }
         clock.advance(Duration::from_secs(40));
         carl.hears(call, "How much is bread?").await;
-        assert_eq!(carl.say(call, "And rolls?").await.error(), (429, "too_many_turns".to_owned()));
+        refused_until(&carl.say(call, "And rolls?").await, (429, "too_many_turns"), 21);
         clock.advance(Duration::from_secs(21));
 
         // A turn that a process left behind blocks the call for half a minute.
@@ -87,7 +96,7 @@ fn a_caller_speaks_in_turns() {
         taken.answering = Some(clock.now().plus(Duration::from_secs(30)));
         taken.revision += 1;
         assert!(calls::change(db, &taken).await.expect("a database"));
-        assert_eq!(carl.say(call, "Hello?").await.error(), (409, "turn_in_progress".to_owned()));
+        refused_until(&carl.say(call, "Hello?").await, (409, "turn_in_progress"), 31);
         clock.advance(Duration::from_secs(30));
         assert_eq!(carl.hears(call, "When are you open?").await["said"], "We are open from 7 to 18 h.");
 
@@ -136,30 +145,45 @@ fn a_number_has_one_call_at_a_time() {
     });
 }
 
+/// Dials with an idempotency key, at the time of the stack.
+async fn dial_once(stack: &Stack, caller: &Agent, to: &Phone, key: &str) -> Answer {
+    let proof = caller.payer.proof_at("write", stack.app.clock.now().secs());
+    let headers = [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("idempotency-key", key)];
+    let body = json!({"to": to.number}).to_string();
+    caller.payer.client.send("POST", EXCHANGE, &headers, body).await.expect("an answer")
+}
+
+/// Forgets the answer that is kept for a key. The call stays.
+async fn forget(stack: &Stack, caller: &Agent, key: &str) {
+    let route_and_key: [&[u8]; 2] = [b"POST /v1/tools/voice/exchange", key.as_bytes()];
+    let taken = format!("ONCE#{}", const_hex::encode(sha256_parts(&route_and_key)));
+    let taken = Key::new(format!("AGENT#{}", caller.payer.agent()), taken);
+    let db = &stack.app.db;
+    let forget = Write::delete(&db.tables.agents, taken).only_if("attribute_exists(#pk)");
+    assert!(db.write_if(forget).await.expect("a database"), "the key was stored");
+}
+
+/// As long as a key is remembered, its dial is one call, also if its first answer was lost. Then it is a new request.
 #[test]
 fn a_dial_with_a_key_rings_once() {
     run(async {
-        let stack = stack().await;
-        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (stack, clock) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
         let (carl, _) = Agent::with_number(&stack).await;
-        let body = json!({"to": of_bob.number}).to_string();
-        let route_and_key: [&[u8]; 2] = [b"POST /v1/tools/voice/exchange", b"once"];
-        let taken = format!("ONCE#{}", const_hex::encode(sha256_parts(&route_and_key)));
-        let taken = Key::new(format!("AGENT#{}", carl.payer.agent()), taken);
-        let mut answers = Vec::new();
-        for _ in 0..2 {
-            let proof = carl.payer.proof("write");
-            let headers =
-                [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("idempotency-key", "once")];
-            let answer = carl.payer.client.send("POST", EXCHANGE, &headers, body.clone()).await.expect("an answer");
-            answers.push((answer.status, data(&answer)));
-            // The second dial finds the call, not the first answer.
-            let db = &stack.app.db;
-            let forget = Write::delete(&db.tables.agents, taken.clone()).only_if("attribute_exists(#pk)");
-            assert!(db.write_if(forget).await.expect("a database"), "the key was stored");
-        }
-        assert_eq!((answers[0].0, &answers[0]), (201, &answers[1]));
+        let first = dial_once(&stack, &carl, &of_bob, "once").await;
+        forget(&stack, &carl, "once").await;
+        let again = dial_once(&stack, &carl, &of_bob, "once").await;
+        assert_eq!((first.status, again.status, data(&first)), (201, 201, data(&again)));
         assert_eq!(bob.calls("").await.len(), 1);
+
+        let first = call_id(&data(&first));
+        assert_eq!(carl.hang_up(first).await.status, 200);
+        clock.advance(Duration::from_secs(idempotency::KEEP_SECS.unsigned_abs()));
+        forget(&stack, &carl, "once").await;
+        assert_eq!(call_id(&data(&dial_once(&stack, &carl, &of_bob, "once").await)), first);
+        clock.advance(Duration::from_secs(1));
+        forget(&stack, &carl, "once").await;
+        assert_ne!(call_id(&data(&dial_once(&stack, &carl, &of_bob, "once").await)), first);
     });
 }
 
@@ -177,7 +201,8 @@ fn no_caller_uses_up_a_callees_credits() {
         for _ in 0..MAX_TO_NUMBER {
             called.push(short_call(&carl, &of_bob).await);
         }
-        assert_eq!(carl.dial(&of_bob.number).await.error(), limited, "calls to a number");
+        let of_day = daily::secs_left(stack.app.clock.now());
+        refused_until(&carl.dial(&of_bob.number).await, (429, "voice_limit_reached"), of_day);
         called.push(short_call(&erin, &of_bob).await);
         for call in &called {
             bob.charged(*call).await;
@@ -208,6 +233,53 @@ fn no_caller_uses_up_a_callees_credits() {
             let why = velocity::take(db, frank, &of_bob.number, id, now).await.expect("a database");
             assert_eq!(why.is_some(), is_refused, "{why:?}");
         }
+    });
+}
+
+/// A callee without credits, or with its phone switched off, does not use up what its caller may call.
+#[test]
+fn calls_that_nobody_answers_have_a_limit_of_their_own() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 0, json!({"max_minutes": 1})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        for _ in 0..MAX_TO_NUMBER {
+            assert_eq!(data(&carl.dial(&of_bob.number).await)["call"]["status"], "declined");
+        }
+        bob.configure(&of_bob, &settings(json!({"enabled": false}))).await;
+        assert_eq!(carl.dial(&of_bob.number).await.error(), (404, "number_not_in_service".to_owned()));
+        bob.configure(&of_bob, &settings(json!({"max_minutes": 1}))).await;
+        bob.payer.give_credits(&stack, 10 * MINUTE).await;
+        short_call(&carl, &of_bob).await;
+
+        let pair = uuid_of(&[b"voice_to", carl.payer.agent().bytes(), of_bob.number.as_str().as_bytes()]);
+        for (unanswered, is_limited) in [(MAX_UNANSWERED, true), (MAX_UNANSWERED - 2, false)] {
+            let last = RequestId::random();
+            let row = json!({"used": 0, "unanswered": unanswered, "minutes": 0, "last": last, "expires": i64::MAX});
+            counted(&stack, format!("VOICETO#{pair}"), row).await;
+            if is_limited {
+                assert_eq!(carl.dial(&of_bob.number).await.error(), (429, "voice_limit_reached".to_owned()));
+            } else {
+                short_call(&carl, &of_bob).await;
+            }
+        }
+    });
+}
+
+/// Each time, its caller hears that nobody was reached: a line more than in other turns.
+#[test]
+fn a_failed_transfer_is_one_turn() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let (_, of_dana) = Agent::with_number(&stack).await;
+        let passing = json!({"allowed_tools": ["transfer_call"], "transfer_number": of_dana.number});
+        let (_, of_bob) = Agent::answering(&stack, 10 * MINUTE, passing).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let call = call_id(&carl.ring(&of_bob.number).await);
+        for _ in 0..exchange::TURNS_A_MINUTE {
+            assert_eq!(carl.hears(call, "Can I talk to a human?").await["said"], UNREACHABLE);
+        }
+        assert_eq!(carl.say(call, "Hello?").await.error(), (429, "too_many_turns".to_owned()));
     });
 }
 

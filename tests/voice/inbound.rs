@@ -189,7 +189,7 @@ fn closed_numbers_do_what_their_settings_say() {
         });
         freeze.await.expect("a freeze");
         let frozen = data(&ada.dial(&of_bob.number).await);
-        check_declined(&stack, &bob, call_id(&frozen), "no_credit", Value::Null).await;
+        check_declined(&stack, &bob, call_id(&frozen), "frozen", Value::Null).await;
         assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
         let told = bob.payer.get("/v1/tools/notifications").await.json();
         let told = told["notifications"].as_array().expect("a list").iter();

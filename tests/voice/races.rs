@@ -7,18 +7,24 @@ use base::ids::RequestId;
 use base::money::Usdc;
 use futures_util::future::join_all;
 use gate::jobs::job::Lane;
-use gate::jobs::sweep;
+use gate::jobs::{own, store, sweep};
 use ledger::{account, hold};
 use local::stack::Background;
 use local::{Options, Stack};
+use platform::connections::Connections;
+use platform::net::FetchPolicy;
+use platform::store::{Db, StoreError, Write};
 use serde_json::{Map, Value, json};
-use tools::{Reporter, Task};
-use tools_sms::phone::Phone;
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+use tools::{NewJob, Reporter, Task, Toolbox};
+use tools_sms::phone::{self, Phone};
+use tools_voice::call::SILENCE;
 use tools_voice::ringing::{self, Rang, Ring};
-use tools_voice::{inbound, plan};
+use tools_voice::{inbound, plan, settings};
 
 use super::{Agent, MINUTE, call_id, data, phone_for};
-use crate::support::{Payer, books, run, stack, stack_with};
+use crate::support::{Payer, books, eventually, run, stack, stack_with};
 
 /// Callers at once.
 const CALLERS: usize = 100;
@@ -126,6 +132,34 @@ fn a_repeated_ring_is_one_call() {
     });
 }
 
+/// Begins a job, after its owner has switched its numbers off. By then, the ring has read the settings.
+fn begun_too_late(db: &Db, new: &NewJob) -> Result<Vec<Write>, StoreError> {
+    let switch_off = async {
+        for phone in phone::list(db, new.agent).await? {
+            settings::disable(db, &phone, new.now).await?;
+        }
+        Ok::<(), StoreError>(())
+    };
+    block_in_place(|| Handle::current().block_on(switch_off))?;
+    own::begin(db, new)
+}
+
+#[test]
+fn a_number_that_was_switched_off_while_it_rang_does_not_answer() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let connections = Connections::open(&stack.app.config).expect("connections");
+        let toolbox = stack.app.toolbox(&connections, FetchPolicy::default()).expect("a toolbox");
+        let toolbox = Toolbox { begin_job: Some(begun_too_late), ..toolbox };
+        let (id, to) = (RequestId::random(), &of_bob.number);
+        let ring = Ring { id, to, from: "+12025550199", caller: None, provider: None, price: plan::EACH, hops: 0 };
+        let rang = ringing::ring(&toolbox, &ring).await.expect("a database");
+        assert_eq!(rang, Rang::NotInService);
+        assert_eq!((bob.calls("").await.len(), bob.credits(&stack).await), (0, 10 * MINUTE));
+    });
+}
+
 /// A stack whose time stands still, and that looks after nothing by itself.
 async fn clocked() -> (Stack, Clock) {
     let clock = Clock::pinned(Clock::system().now());
@@ -163,7 +197,7 @@ fn a_call_is_cut_to_what_credits_cover() {
     });
 }
 
-/// Nobody hangs up: whoever looks finds the call ended, and its job ends it on record.
+/// Nobody hangs up: whoever looks ends the call on record, and if nobody looks, its job does. What was held comes back.
 #[test]
 fn a_call_ends_by_its_length_and_by_silence() {
     run(async {
@@ -179,20 +213,35 @@ fn a_call_ends_by_its_length_and_by_silence() {
         clock.advance(Duration::from_secs(50));
         ada.hears(long, "How much does bread cost?").await;
         clock.advance(Duration::from_secs(11));
-        assert_eq!(end(&bob.calls("").await[0]), ("time_limit", 60, "0.350000"), "before anything is written");
-        sweep().await;
-        assert_eq!(end(&bob.charged(long).await), ("time_limit", 60, "0.350000"));
+        assert_eq!(end(&bob.calls("").await[0]), ("time_limit", 60, "0.350000"));
+        assert_eq!(end(&bob.charged(long).await), ("time_limit", 60, "0.350000"), "without a sweep");
         assert_eq!(bob.credits(&stack).await, 19 * MINUTE);
 
         bob.configure(&of_bob, &super::settings(json!({"max_minutes": 10}))).await;
         let silent = call_id(&ada.ring(&of_bob.number).await);
         assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
-        clock.advance(Duration::from_secs(61));
+        clock.advance(Duration::from_secs(50));
+        ada.hears(silent, "How much does bread cost?").await;
+        let ends = clock.now().plus(SILENCE);
+        clock.advance(Duration::from_secs(5));
         sweep().await;
-        assert_eq!(end(&bob.charged(silent).await), ("silence", 55, "0.350000"));
-        assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
-        // The line is free for the next call.
-        ada.ring(&of_bob.number).await;
+        // It is looked at when nothing more can be said.
+        eventually("the next look", || async {
+            let job = store::load_latest(&stack.app.db, silent).await.expect("a database");
+            job.filter(|job| job.due == Some(ends) && job.lease_until.is_none())
+        })
+        .await;
+        clock.advance(Duration::from_secs(50));
+        sweep().await;
+        assert_eq!(end(&bob.charged(silent).await), ("silence", 105, "0.700000"));
+        assert_eq!(bob.credits(&stack).await, 17 * MINUTE);
+
+        // The line is free for the next call. Its caller looks at it.
+        let seen = call_id(&ada.ring(&of_bob.number).await);
+        clock.advance(SILENCE);
+        assert_eq!(ada.dialled(seen).await["ended_reason"], "silence");
+        assert_eq!(end(&bob.charged(seen).await), ("silence", 55, "0.350000"), "without a sweep");
+        assert_eq!(bob.credits(&stack).await, 16 * MINUTE);
     });
 }
 

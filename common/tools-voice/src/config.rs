@@ -455,6 +455,8 @@ mod tests {
             (json!({"prompt": " \n"}), "prompt"),
             (json!({"prompt": "\u{200b}\u{202e}"}), "prompt"),
             (json!({"prompt": text(8_001)}), "prompt"),
+            // Fewer characters, but more bytes than all settings may have.
+            (json!({"prompt": "日".repeat(5_500)}), "prompt"),
             (with(json!({"first_message": text(501)})), "first_message"),
             (with(json!({"after_hours_message": text(501)})), "after_hours_message"),
             (with(json!({"voice_id": text(101)})), "voice_id"),

@@ -229,7 +229,7 @@ pub fn reply(config: &InboundConfig, mode: Mode, turns: &[Turn]) -> Reply {
 fn answer(prompt: &str, heard: &[String]) -> Option<String> {
     let asked: Vec<String> = stems(heard);
     let mut best: Option<(usize, String)> = None;
-    for sentence in sentences(prompt) {
+    for sentence in sentences(prompt, &['\n']) {
         if instructs(&sentence) {
             continue;
         }
@@ -264,18 +264,20 @@ fn instructs(sentence: &str) -> bool {
         || words.iter().any(|word| ANYWHERE.contains(&word.as_str()))
 }
 
-fn sentences(text: &str) -> Vec<String> {
+/// The sentences of a text. They end with a punctuation mark before a blank, which stays, or at one of these characters, which
+/// are left out.
+pub(crate) fn sentences(text: &str, separators: &[char]) -> Vec<String> {
     let mut sentences = Vec::new();
     let mut sentence = String::new();
     let text = visible(text);
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
-        let ends = letter == '\n'
-            || matches!(letter, '.' | '!' | '?') && letters.peek().is_none_or(|next| next.is_whitespace());
-        if letter != '\n' {
+        let separates = separators.contains(&letter);
+        if !separates {
             sentence.push(letter);
         }
-        if ends {
+        let is_mark = matches!(letter, '.' | '!' | '?');
+        if separates || is_mark && letters.peek().is_none_or(|next| next.is_whitespace()) {
             sentences.push(std::mem::take(&mut sentence));
         }
     }

@@ -8,6 +8,7 @@ use base::untrusted_text::visible;
 use serde_json::{Map, Value, json};
 
 use crate::call::started_minutes;
+use crate::dialogue::sentences;
 
 /// A minute, inbound or outbound, unless the operator set another price: 0.35 USDC.
 pub const EACH: Usdc = Usdc::from_micro(350_000);
@@ -96,34 +97,13 @@ pub fn plan(objective: &str, context: &str, targets: &[String], price: &Price) -
 
 /// The sentences of an objective, in their order; at most [`MAX_POINTS`].
 pub fn points(objective: &str) -> Vec<String> {
-    let mut points = Vec::new();
-    let mut sentence = String::new();
-    let text = visible(objective);
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let ends = match letter {
-            '\n' | ';' => true,
-            '.' | '!' | '?' => letters.peek().is_none_or(|next| next.is_whitespace()),
-            _ => false,
-        };
-        if !matches!(letter, '\n' | ';' | '.') || !ends {
-            sentence.push(letter);
-        }
-        if ends {
-            push_point(&mut points, &mut sentence);
-        }
-    }
-    push_point(&mut points, &mut sentence);
-    points.truncate(MAX_POINTS);
-    points
-}
-
-fn push_point(points: &mut Vec<String>, sentence: &mut String) {
-    let point = one_line(sentence.trim_start_matches(['-', '*', '•', ' ']));
-    sentence.clear();
-    if point.chars().any(char::is_alphanumeric) {
-        points.push(cut(&point));
-    }
+    let point = |sentence: &String| {
+        let sentence = sentence.strip_suffix('.').unwrap_or(sentence);
+        one_line(sentence.trim_start_matches(['-', '*', '•', ' ']))
+    };
+    let sentences = sentences(objective, &['\n', ';']);
+    let points = sentences.iter().map(point).filter(|point| point.chars().any(char::is_alphanumeric));
+    points.take(MAX_POINTS).map(|point| cut(&point)).collect()
 }
 
 fn one_line(text: &str) -> String {
