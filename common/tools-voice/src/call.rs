@@ -550,7 +550,7 @@ mod tests {
                     prop_assert!(!is_open && config.after_hours == AfterHours::Decline);
                     return Ok(());
                 }
-                Answer::Declined { why: Declined::NoCredit, .. } => {
+                Answer::Declined { why: Declined::NoCredit | Declined::Frozen, .. } => {
                     prop_assert_eq!(credit, 0);
                     return Ok(());
                 }
