@@ -19,7 +19,6 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use serde::{Deserialize, Serialize};
-use tools_sms::number::Number;
 
 use crate::config::{AfterHours, InboundConfig, Tool};
 
@@ -94,8 +93,8 @@ pub enum Answer {
         /// Said to the caller, if the owner set it.
         say: Option<String>,
     },
-    /// [`State::minutes`] have to be held before the actions are done.
-    Answered { state: State, actions: Vec<Action> },
+    /// [`State::minutes`] have to be held before anything is said.
+    Answered { state: State },
 }
 
 /// An answered call.
@@ -143,21 +142,6 @@ pub enum Event {
     Looked,
 }
 
-/// What has to be done now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// The assistant says the greeting of the mode ([`crate::dialogue::greeting`]).
-    Greet,
-    /// The assistant answers what it heard.
-    Reply,
-    Transfer(Number),
-    /// The assistant says that nobody can be reached.
-    SayUnreachable,
-    HangUp,
-    /// The assistant may not do this.
-    Refuse(Tool),
-}
-
 /// A call comes in. `credit`: the minutes that the owner's credits cover. `ends_in_silence`: it is a call of the exchange.
 pub fn ring(config: Option<&InboundConfig>, now: Timestamp, credit: u32, ends_in_silence: bool) -> Answer {
     let Some(config) = config.filter(|config| config.enabled) else { return Answer::NotInService };
@@ -168,14 +152,11 @@ pub fn ring(config: Option<&InboundConfig>, now: Timestamp, credit: u32, ends_in
     if credit == 0 {
         return Answer::Declined { why: Declined::NoCredit, say: None };
     }
-    let (phase, actions) = match (mode, &config.transfer_number) {
-        (Mode::Transfer, Some(number)) => (Phase::Transferred, vec![Action::Greet, Action::Transfer(number.clone())]),
-        _ => (Phase::Talking, vec![Action::Greet]),
-    };
+    let phase = if mode == Mode::Transfer { Phase::Transferred } else { Phase::Talking };
     let silence_secs = if ends_in_silence { u32::try_from(SILENCE.as_secs()).unwrap_or(u32::MAX) } else { 0 };
     let minutes = config.max_minutes.min(credit);
     let is_cut = credit < config.max_minutes;
-    Answer::Answered { state: State { mode, phase, answered: now, minutes, is_cut, heard: now, silence_secs }, actions }
+    Answer::Answered { state: State { mode, phase, answered: now, minutes, is_cut, heard: now, silence_secs } }
 }
 
 /// How a call at this time is treated.
@@ -192,45 +173,33 @@ pub fn mode(config: &InboundConfig, now: Timestamp) -> Mode {
     }
 }
 
-/// Something happens in an answered call. A call that has ended stays as it is.
-pub fn next(config: &InboundConfig, state: &State, now: Timestamp, event: Event) -> (State, Vec<Action>) {
-    if state.ended().is_some() {
-        return (state.clone(), Vec::new());
-    }
+/// Something happens in an answered call. A call that has ended stays as it is, and so does one whose assistant may not do what it
+/// wants.
+pub fn next(config: &InboundConfig, state: &State, now: Timestamp, event: Event) -> State {
     // Reports may come out of order.
     let now = now.max(state.answered);
-    let timed = state.now(now);
-    if timed.ended().is_some() {
-        return (timed, vec![Action::HangUp]);
+    let state = state.now(now);
+    if state.ended().is_some() {
+        return state;
     }
     let talking = state.phase == Phase::Talking;
     match event {
-        Event::Looked => (state.clone(), Vec::new()),
-        Event::Heard if talking => (State { heard: now, ..state.clone() }, vec![Action::Reply]),
-        Event::Heard => (state.clone(), Vec::new()),
+        Event::Heard if talking => State { heard: now, ..state },
         Event::Uses(tool @ Tool::TransferCall) => {
             let is_allowed = talking && state.mode == Mode::InHours && config.allows(tool);
-            match config.transfer_number.clone().filter(|_| is_allowed) {
-                Some(number) => (State { phase: Phase::Transferred, ..state.clone() }, vec![Action::Transfer(number)]),
-                None => (state.clone(), vec![Action::Refuse(tool)]),
-            }
+            let phase = if is_allowed && config.transfer_number.is_some() { Phase::Transferred } else { state.phase };
+            State { phase, ..state }
         }
         Event::Uses(tool @ Tool::EndCall) if talking && config.allows(tool) => {
-            (state.ending(now, Ended::AssistantHungUp), vec![Action::HangUp])
+            state.ending(now, Ended::AssistantHungUp)
         }
-        Event::Uses(tool) => (state.clone(), vec![Action::Refuse(tool)]),
-        Event::TransferFailed if talking => (state.clone(), Vec::new()),
-        Event::TransferFailed if state.mode == Mode::InHours => {
-            let state = State { phase: Phase::Talking, heard: now, ..state.clone() };
-            (state, vec![Action::SayUnreachable])
-        }
-        Event::TransferFailed => {
-            (state.ending(now, Ended::TransferFailed), vec![Action::SayUnreachable, Action::HangUp])
-        }
-        Event::PassedOn if talking => (state.clone(), Vec::new()),
-        Event::PassedOn => (state.ending(now, Ended::Transferred), Vec::new()),
-        Event::HungUp => (state.ending(now, Ended::CallerHungUp), Vec::new()),
-        Event::Failed => (state.ending(now, Ended::Failed), Vec::new()),
+        Event::TransferFailed if talking => state,
+        Event::TransferFailed if state.mode == Mode::InHours => State { phase: Phase::Talking, heard: now, ..state },
+        Event::TransferFailed => state.ending(now, Ended::TransferFailed),
+        Event::PassedOn if !talking => state.ending(now, Ended::Transferred),
+        Event::HungUp => state.ending(now, Ended::CallerHungUp),
+        Event::Failed => state.ending(now, Ended::Failed),
+        Event::Looked | Event::Heard | Event::Uses(Tool::EndCall) | Event::PassedOn => state,
     }
 }
 
@@ -291,6 +260,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use tools_sms::number::Number;
 
     use super::*;
     use crate::config::Language;
@@ -337,8 +307,8 @@ mod tests {
             let found = match ring(Some(&config), NOON, credit, true) {
                 Answer::NotInService => "nobody".to_owned(),
                 Answer::Declined { why, say } => format!("{why:?} {}", say.unwrap_or_default()),
-                Answer::Answered { state, actions } => {
-                    format!("{:?} {} {} {}", state.mode, state.minutes, state.is_cut, actions.len())
+                Answer::Answered { state } => {
+                    format!("{:?} {} {} {:?}", state.mode, state.minutes, state.is_cut, state.phase)
                 }
             };
             assert_eq!(found, expected, "{config:?} with {credit}");
@@ -346,13 +316,13 @@ mod tests {
         let closed = |after_hours| InboundConfig { business_hours: open(&[Day::Mon]), after_hours, ..config() };
         assert_eq!(ring(None, NOON, 10, true), Answer::NotInService);
         is(InboundConfig { enabled: false, ..config() }, 10, "nobody");
-        is(config(), 10, "InHours 10 false 1");
-        is(config(), 100, "InHours 10 false 1");
-        is(config(), 3, "InHours 3 true 1");
+        is(config(), 10, "InHours 10 false Talking");
+        is(config(), 100, "InHours 10 false Talking");
+        is(config(), 3, "InHours 3 true Talking");
         is(config(), 0, "NoCredit ");
-        is(InboundConfig { business_hours: open(&[Day::Fri]), ..config() }, 10, "InHours 10 false 1");
-        is(closed(AfterHours::TakeMessage), 10, "TakeMessage 10 false 1");
-        is(closed(AfterHours::Transfer), 10, "Transfer 10 false 2");
+        is(InboundConfig { business_hours: open(&[Day::Fri]), ..config() }, 10, "InHours 10 false Talking");
+        is(closed(AfterHours::TakeMessage), 10, "TakeMessage 10 false Talking");
+        is(closed(AfterHours::Transfer), 10, "Transfer 10 false Transferred");
         is(closed(AfterHours::Transfer), 0, "NoCredit ");
         is(closed(AfterHours::Decline), 10, "AfterHours We are closed.");
         is(closed(AfterHours::Decline), 0, "AfterHours We are closed.");
@@ -361,108 +331,73 @@ mod tests {
     #[test]
     fn a_call_moves_as_the_table_says() {
         let only = |tools: &[Tool]| InboundConfig { allowed_tools: tools.to_vec(), ..config() };
-        let to = || Action::Transfer(Number::fictitious(7));
         let closed = || InboundConfig { business_hours: open(&[Day::Mon]), ..config() };
         let passing = || InboundConfig { after_hours: AfterHours::Transfer, ..closed() };
         let (end, transfer) = (Event::Uses(Tool::EndCall), Event::Uses(Tool::TransferCall));
-        for (name, config, events, last, ended) in [
-            ("an answer", config(), vec![(5, Event::Heard)], vec![Action::Reply], None),
-            ("a look changes nothing", config(), vec![(54, Event::Looked)], vec![], None),
-            ("hung up", config(), vec![(61, Event::HungUp)], vec![Action::HangUp], Some((55, Ended::Silence, 1))),
+        for (name, config, events, is_passed_on, ended) in [
+            ("an answer", config(), vec![(5, Event::Heard)], false, None),
+            ("a look changes nothing", config(), vec![(54, Event::Looked)], false, None),
+            ("hung up", config(), vec![(61, Event::HungUp)], false, Some((55, Ended::Silence, 1))),
             (
                 "hung up after a word",
                 config(),
                 vec![(30, Event::Heard), (61, Event::HungUp)],
-                vec![],
+                false,
                 Some((61, Ended::CallerHungUp, 2)),
             ),
-            (
-                "the assistant hangs up",
-                config(),
-                vec![(54, end)],
-                vec![Action::HangUp],
-                Some((54, Ended::AssistantHungUp, 1)),
-            ),
-            ("it may not", only(&[]), vec![(5, end)], vec![Action::Refuse(Tool::EndCall)], None),
-            ("passed on", config(), vec![(5, transfer)], vec![to()], None),
+            ("the assistant hangs up", config(), vec![(54, end)], false, Some((54, Ended::AssistantHungUp, 1))),
+            ("it may not", only(&[]), vec![(5, end)], false, None),
+            ("passed on", config(), vec![(5, transfer)], true, None),
             (
                 "passed on inside the exchange",
                 config(),
                 vec![(5, transfer), (6, Event::PassedOn)],
-                vec![],
+                false,
                 Some((6, Ended::Transferred, 1)),
             ),
-            (
-                "it may not pass on",
-                only(&[Tool::EndCall]),
-                vec![(5, transfer)],
-                vec![Action::Refuse(Tool::TransferCall)],
-                None,
-            ),
-            ("never after hours", closed(), vec![(5, transfer)], vec![Action::Refuse(Tool::TransferCall)], None),
-            (
-                "never twice",
-                config(),
-                vec![(5, transfer), (6, transfer)],
-                vec![Action::Refuse(Tool::TransferCall)],
-                None,
-            ),
-            (
-                "nobody there",
-                config(),
-                vec![(5, transfer), (9, Event::TransferFailed)],
-                vec![Action::SayUnreachable],
-                None,
-            ),
+            ("not passed on", config(), vec![(6, Event::PassedOn)], false, None),
+            ("it may not pass on", only(&[Tool::EndCall]), vec![(5, transfer)], false, None),
+            ("never after hours", closed(), vec![(5, transfer)], false, None),
+            ("never twice", config(), vec![(5, transfer), (6, transfer)], true, None),
+            ("no end while it is passed on", config(), vec![(5, transfer), (6, end)], true, None),
+            ("nobody there", config(), vec![(5, transfer), (9, Event::TransferFailed)], false, None),
             (
                 "nobody there after hours",
                 passing(),
                 vec![(9, Event::TransferFailed)],
-                vec![Action::SayUnreachable, Action::HangUp],
+                false,
                 Some((9, Ended::TransferFailed, 1)),
             ),
-            (
-                "nothing is answered while it is passed on",
-                config(),
-                vec![(5, transfer), (54, Event::Heard)],
-                vec![],
-                None,
-            ),
+            ("nothing is heard while it is passed on", config(), vec![(5, transfer), (54, Event::Heard)], true, None),
             (
                 "nobody goes on with passing it on",
                 config(),
                 vec![(5, transfer), (601, Event::Looked)],
-                vec![Action::HangUp],
+                false,
                 Some((55, Ended::Silence, 1)),
             ),
             (
                 "nobody begins to pass it on",
                 passing(),
                 vec![(601, Event::Looked)],
-                vec![Action::HangUp],
+                false,
                 Some((55, Ended::Silence, 1)),
             ),
-            (
-                "a late look",
-                config(),
-                vec![(86_400, Event::Heard)],
-                vec![Action::HangUp],
-                Some((55, Ended::Silence, 1)),
-            ),
-            ("a report of before", config(), vec![(-5, Event::HungUp)], vec![], Some((0, Ended::CallerHungUp, 1))),
+            ("a late look", config(), vec![(86_400, Event::Heard)], false, Some((55, Ended::Silence, 1))),
+            ("a report of before", config(), vec![(-5, Event::HungUp)], false, Some((0, Ended::CallerHungUp, 1))),
             (
                 "nothing after the end",
                 config(),
                 vec![(5, Event::Failed), (6, Event::Heard)],
-                vec![],
+                false,
                 Some((5, Ended::Failed, 1)),
             ),
         ] {
-            let (mut state, mut actions) = (answered(&config, 100), Vec::new());
+            let mut state = answered(&config, 100);
             for (secs, event) in events {
-                (state, actions) = next(&config, &state, at(secs), event);
+                state = next(&config, &state, at(secs), event);
             }
-            assert_eq!(actions, last, "{name}");
+            assert_eq!(state.phase == Phase::Transferred, is_passed_on, "{name}");
             let found = state.ended().map(|(time, why)| (time, why, state.charged_minutes().unwrap()));
             assert_eq!(found, ended.map(|(secs, why, minutes)| (at(secs), why, minutes)), "{name}");
         }
@@ -472,7 +407,7 @@ mod tests {
     #[test]
     fn a_providers_call_ends_by_its_length_alone() {
         let Answer::Answered { state, .. } = ring(Some(&config()), NOON, 100, false) else { panic!("not answered") };
-        let (passed, _) = next(&config(), &state, at(5), Event::Uses(Tool::TransferCall));
+        let passed = next(&config(), &state, at(5), Event::Uses(Tool::TransferCall));
         for state in [state, passed] {
             assert_eq!(state.must_end(), (at(600), Ended::TimeLimit), "{state:?}");
         }
@@ -541,7 +476,7 @@ mod tests {
         ) {
             let start = at(week);
             let is_open = config.business_hours.as_ref().is_none_or(|hours| hours.is_open(start));
-            let (mut state, actions) = match ring(Some(&config), start, credit, is_local) {
+            let mut state = match ring(Some(&config), start, credit, is_local) {
                 Answer::NotInService => {
                     prop_assert!(!config.enabled);
                     return Ok(());
@@ -554,35 +489,33 @@ mod tests {
                     prop_assert_eq!(credit, 0);
                     return Ok(());
                 }
-                Answer::Answered { state, actions } => (state, actions),
+                Answer::Answered { state } => state,
             };
             prop_assert!(config.enabled && credit > 0);
             prop_assert!(is_open || config.after_hours != AfterHours::Decline);
             prop_assert_eq!(is_open, state.mode == Mode::InHours);
             prop_assert!(state.minutes >= 1 && state.minutes <= credit.min(config.max_minutes));
-            let passes_on = |action: &Action| matches!(action, Action::Transfer(_));
-            prop_assert_eq!(actions.iter().any(passes_on), state.mode == Mode::Transfer);
+            prop_assert_eq!(state.phase == Phase::Transferred, state.mode == Mode::Transfer);
+            prop_assert!(state.phase == Phase::Talking || config.transfer_number.is_some());
             let mut now = start;
             for (event, after) in events {
                 now = Timestamp::from_millis(now.millis() + after * 1000);
                 let before = state;
-                let (after, actions) = next(&config, &before, now, event);
+                let after = next(&config, &before, now, event);
                 if before.ended().is_some() {
-                    prop_assert!(actions.is_empty() && after == before);
+                    prop_assert_eq!(&after, &before);
                 }
-                for action in &actions {
-                    if let Action::Transfer(to) = action {
-                        prop_assert_eq!(Some(to), config.transfer_number.as_ref());
-                        prop_assert!(is_open && config.allows(Tool::TransferCall));
-                        prop_assert_eq!(event, Event::Uses(Tool::TransferCall));
-                    }
+                if after.phase == Phase::Transferred && before.phase == Phase::Talking {
+                    prop_assert!(config.transfer_number.is_some());
+                    prop_assert!(is_open && config.allows(Tool::TransferCall));
+                    prop_assert_eq!(event, Event::Uses(Tool::TransferCall));
                 }
                 if let Some((_, Ended::AssistantHungUp)) = after.ended() {
                     prop_assert!(config.allows(Tool::EndCall));
                 }
                 state = after;
             }
-            let (late, _) = next(&config, &state, Timestamp::from_millis(now.millis().max(start.millis()) + 7_200_000), Event::Looked);
+            let late = next(&config, &state, Timestamp::from_millis(now.millis().max(start.millis()) + 7_200_000), Event::Looked);
             let length = late.length().unwrap();
             prop_assert!(length <= MINUTE * late.minutes, "{length:?}");
             prop_assert!(late.charged_minutes().unwrap() <= credit.min(config.max_minutes));

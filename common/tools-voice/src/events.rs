@@ -211,7 +211,7 @@ fn told(call: &Call, facts: &Facts) -> Call {
             // Whatever our own clock has made of it.
             let (phase, answered) = (Phase::Talking, facts.started.unwrap_or(state.answered).max(state.answered));
             let state = State { phase, answered, heard: answered, ..state.clone() };
-            let (state, _) = call::next(config, &state, facts.ended, Event::HungUp);
+            let state = call::next(config, &state, facts.ended, Event::HungUp);
             Some(because(state, facts.why))
         }
         // The caller gave up before it was answered: it costs nothing.

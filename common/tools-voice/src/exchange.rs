@@ -18,7 +18,7 @@ use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 
 use crate::answers;
-use crate::call::{self, Action, Ended, Event, Phase};
+use crate::call::{self, Ended, Event, Phase, State};
 use crate::calls::{self, Call, MAX_TURNS};
 use crate::dialogue::{self, Speaker, Turn};
 use crate::ending;
@@ -166,8 +166,7 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
         call.spoken += 1;
         call.answering = None;
         if let (Some(tool), Some(config), Some(state)) = (reply.uses, &call.config, &call.state) {
-            let (next, _) = call::next(config, state, now, Event::Uses(tool));
-            call.state = Some(next);
+            call.state = Some(call::next(config, state, now, Event::Uses(tool)));
         }
     })
     .await?;
@@ -180,8 +179,7 @@ pub async fn say(toolbox: &Toolbox, id: RequestId, text: &str) -> Result<Said, S
 
 /// The caller hangs up. A call that has ended stays as it is. `None`: there is no such call.
 pub async fn hang_up(toolbox: &Toolbox, id: RequestId) -> Result<Option<Call>, StoreError> {
-    let ended = ending::apply(&toolbox.db, id, toolbox.clock.now(), Event::HungUp).await?;
-    Ok(ended.map(|(call, _)| call))
+    ending::apply(&toolbox.db, id, toolbox.clock.now(), Event::HungUp).await
 }
 
 /// Rings, and greets if the call is answered. Passes nothing on.
@@ -216,7 +214,7 @@ async fn connected(toolbox: &Toolbox, dialled: Dialled) -> Result<Dialled, Store
         return Ok(Dialled::Answered { call, said: joined(said, more), passed_on: to });
     }
     let mut passed_on = None;
-    if call.state.as_ref().and_then(|state| state.ended()).is_some_and(|(_, why)| why == Ended::Transferred)
+    if ended_with(&call, Ended::Transferred)
         && let Some(next) = calls::load(&toolbox.db, passed_id(call.id)).await?
     {
         passed_on = Some(Box::new(greeted(toolbox, next).await?));
@@ -232,10 +230,10 @@ async fn take_turn(toolbox: &Toolbox, id: RequestId) -> Result<Taken, StoreError
         let mut call = calls::load(db, id).await?.ok_or_else(vanished)?;
         let now = toolbox.clock.now();
         let (Some(config), Some(state)) = (&call.config, &call.state) else { return Ok(Taken::Not(Said::Over(call))) };
-        let (next, _) = call::next(config, state, now, Event::Heard);
+        let next = call::next(config, state, now, Event::Heard);
         if next.ended().is_some() {
             let ended = ending::apply(db, id, now, Event::Looked).await?;
-            return Ok(Taken::Not(Said::Over(ended.map_or(call, |(ended, _)| ended))));
+            return Ok(Taken::Not(Said::Over(ended.unwrap_or(call))));
         }
         if let Some(until) = call.answering.filter(|until| now < *until) {
             return Ok(Taken::Not(Said::Busy { until }));
@@ -271,7 +269,7 @@ async fn pass_on(toolbox: &Toolbox, call: Call) -> Result<Passed, StoreError> {
         return Ok(Passed { call, said, to: None });
     };
     let ended = ending::apply(&toolbox.db, call.id, toolbox.clock.now(), Event::PassedOn).await?;
-    Ok(Passed { call: ended.map_or(call, |(ended, _)| ended), said: None, to: Some(Box::new(next)) })
+    Ok(Passed { call: ended.unwrap_or(call), said: None, to: Some(Box::new(next)) })
 }
 
 /// The call to which this one is passed on, if it is answered.
@@ -299,11 +297,11 @@ async fn second(toolbox: &Toolbox, call: &Call, to: &Number) -> Result<Option<Di
 /// A transfer failed. With what the caller hears then.
 async fn not_passed_on(toolbox: &Toolbox, call: Call) -> Result<(Call, Option<String>), StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let Some((failed, actions)) = ending::apply(db, call.id, now, Event::TransferFailed).await? else {
-        return Ok((call, None));
-    };
+    let Some(failed) = ending::apply(db, call.id, now, Event::TransferFailed).await? else { return Ok((call, None)) };
+    // Unless its time was over before.
+    let is_told = failed.is_open() || ended_with(&failed, Ended::TransferFailed);
     let text = failed.config.as_ref().map(dialogue::unreachable);
-    let Some(text) = text.filter(|_| actions.contains(&Action::SayUnreachable)) else { return Ok((failed, None)) };
+    let Some(text) = text.filter(|_| is_told) else { return Ok((failed, None)) };
     let turn = Turn { speaker: Speaker::Assistant, text: text.clone() };
     calls::add_turns(db, failed.id, failed.turns, &[turn], now).await?;
     let told = stored(db, failed, |call| call.turns += 1).await?;
@@ -331,6 +329,10 @@ async fn stored(db: &Db, mut call: Call, change: impl Fn(&mut Call)) -> Result<C
 
 fn is_being_passed_on(call: &Call) -> bool {
     call.state.as_ref().is_some_and(|state| state.phase == Phase::Transferred)
+}
+
+fn ended_with(call: &Call, reason: Ended) -> bool {
+    call.state.as_ref().and_then(State::ended).is_some_and(|(_, why)| why == reason)
 }
 
 fn greeting_of(dialled: Option<&Dialled>) -> Option<String> {

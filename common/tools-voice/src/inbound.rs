@@ -85,11 +85,11 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     if let Some(again) = events::hear(toolbox, id, task.is_over).await? {
         return Ok(Some(Output::waiting(again, SOURCE)));
     }
-    let Some((mut call, _)) = ending::apply(db, id, now, Event::Looked).await? else { return Ok(None) };
+    let Some(mut call) = ending::apply(db, id, now, Event::Looked).await? else { return Ok(None) };
     if call.is_open() && task.is_over {
         let answered = call.state.as_ref().map_or(now, |state| state.answered);
         let end = now.min(answered.plus(FIRST_MINUTE));
-        let Some((ended, _)) = ending::apply(db, id, end, Event::Failed).await? else { return Ok(None) };
+        let Some(ended) = ending::apply(db, id, end, Event::Failed).await? else { return Ok(None) };
         call = ended;
     }
     if let Some(until) = next_look(&call).filter(|_| call.is_open()) {

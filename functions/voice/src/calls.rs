@@ -137,7 +137,7 @@ pub(crate) async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Resu
     let id = call.id;
     let looked = ending::apply(&state.app().db, id, now, Event::Looked).await?;
     queue_job(state, id).await;
-    Ok(looked.map_or(call, |(call, _)| call))
+    Ok(looked.unwrap_or(call))
 }
 
 async fn transcript(db: &Db, id: RequestId) -> Result<Option<String>, StoreError> {
