@@ -291,7 +291,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 8] = [
+const IN_SETTINGS_FILE: [&str; 9] = [
     "PRICES",
     "SMS_COUNTRIES",
     "SMS_DAILY_SEGMENTS",
@@ -300,6 +300,7 @@ const IN_SETTINGS_FILE: [&str; 8] = [
     "VOICE_PROVIDERS",
     "VOICE_COUNTRIES",
     "ESPEAK_PATH",
+    "VOICE_DAILY_MINUTES",
 ];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.

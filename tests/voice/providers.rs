@@ -20,8 +20,10 @@ use platform::store::queue;
 use serde_json::{Value, json};
 use tools_sms::number::Number;
 use tools_sms::phone::Phone;
+use tools_voice::outside::MAX_MINUTES_A_DAY;
 use tools_voice::quiet::is_quiet;
 
+use super::exchange::counted;
 use super::{Agent, FUNDS, MINUTE, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
@@ -639,7 +641,12 @@ fn call_to(to: impl Into<Value>) -> Value {
 async fn buy(agent: &Agent, to: &str) -> RequestId {
     let body = call_to(to);
     let unpaid = agent.payer.ask(CALL, &body).await;
-    let accepted = agent.payer.redeem(CALL, &unpaid, &body).await;
+    redeem(agent, &unpaid, &body).await
+}
+
+/// Pays this price; the id of the job.
+async fn redeem(agent: &Agent, unpaid: &Answer, body: &Value) -> RequestId {
+    let accepted = agent.payer.redeem(CALL, unpaid, body).await;
     assert_eq!(accepted.status, 202, "{}", accepted.text);
     accepted.json()["request_id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
 }
@@ -787,5 +794,55 @@ fn numbers_outside_are_refused_before_a_price() {
         let embedded = support::stack().await;
         let refused = ada.at(&embedded).payer.ask(CALL, &call_to(outside(now))).await;
         assert_eq!(refused.status, 503, "{}", refused.text);
+    });
+}
+
+/// What calls outside can cost the operator in a day. Their longest lengths count.
+#[test]
+fn minutes_outside_are_limited_for_an_agent_and_for_all() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| {
+            vapi.options(Options { clock: clock.clone(), ..options }).with("VOICE_DAILY_MINUTES", "50")
+        })
+        .await;
+        let ((ada, _), (bob, _)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        let (body, full) = (call_to(outside(clock.now())), (429, "voice_limit_reached".to_owned()));
+        let used = |of: String, minutes: u32| {
+            counted(&stack, of, json!({"minutes": minutes, "calls": 1, "expires": i64::MAX}))
+        };
+        let all = || "VOICEOUT#ALL".to_owned();
+        // The call needs three minutes. Two are left for all, whoever asks.
+        used(all(), 48).await;
+        for refused in [ada.payer.ask(CALL, &body).await, ada.payer.client.post(CALL, &[], &body).await] {
+            assert_eq!(refused.error(), full, "{}", refused.text);
+        }
+        used(all(), 0).await;
+        used(format!("VOICEOUT#{}", ada.payer.agent()), MAX_MINUTES_A_DAY - 2).await;
+        assert_eq!(ada.payer.ask(CALL, &body).await.error(), full);
+        used(format!("VOICEOUT#{}", ada.payer.agent()), 0).await;
+
+        // Two agents have a price, and race for the last three minutes.
+        used(all(), 47).await;
+        let unpaid = tokio::join!(ada.payer.ask(CALL, &body), bob.payer.ask(CALL, &body));
+        let ids = tokio::join!(redeem(&ada, &unpaid.0, &body), redeem(&bob, &unpaid.1, &body));
+        let mut ended = Vec::new();
+        for (agent, id) in [(&ada, ids.0), (&bob, ids.1)] {
+            let job = eventually("the job's end", || async {
+                for call in vapi.ids() {
+                    vapi.ends(&call, clock.now(), 20, "customer-ended-call");
+                }
+                look(&stack, id).await;
+                let job = agent.payer.get(&format!("/v1/requests/{id}")).await.json();
+                matches!(job["status"].as_str(), Some("completed" | "failed")).then_some(job)
+            })
+            .await;
+            ended.push((job["error_code"].as_str().map(str::to_owned), money(agent, &stack).await));
+        }
+        ended.sort();
+        let refused = (Some("rate_limited".to_owned()), (3 * MINUTE, 3 * MINUTE));
+        assert_eq!(ended, [(None, (3 * MINUTE, 2 * MINUTE)), refused]);
+        assert_eq!((vapi.placed().len(), ada.payer.ask(CALL, &body).await.error()), (1, full));
     });
 }

@@ -149,8 +149,8 @@ pub async fn is_placed(db: &Db, request_id: RequestId, index: u32) -> Result<boo
 /// `agent`: who asks, if it is known; `minutes`: the longest length.
 ///
 /// # Errors
-/// 503 without a provider; 400 `invalid_request` with other numbers beside it, `country_not_allowed`, `quiet_hours`; 429
-/// `voice_limit_reached`.
+/// 503 without a provider; 400 `invalid_request` with other numbers beside it, or if it is longer than all calls of a day may
+/// be, `country_not_allowed`, `quiet_hours`; 429 `voice_limit_reached`.
 pub(crate) async fn check(
     toolbox: &Toolbox,
     to: &Number,
@@ -174,12 +174,19 @@ pub(crate) async fn check(
         let message = format!("{number} is called only while it is from 8 to 21 h in all of {region}");
         return Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "quiet_hours", message });
     }
-    let Some(agent) = agent else { return Ok(()) };
-    let row: Option<Counted> = toolbox.db.get(&toolbox.db.tables.messages, day_key(agent, now)).await?;
-    match row.is_some_and(|row| row.is_full(minutes)) {
-        true => Err(velocity::limit_reached(too_many(), now)),
-        false => Ok(()),
+    let (of_agent, of_all) = (agent.map(Counter::of_agent), Counter::of_all(config));
+    let of_a_day = of_all.minutes.min(MAX_MINUTES_A_DAY);
+    if minutes > of_a_day {
+        let message =
+            format!("needs {minutes} minutes outside this deployment; at most {of_a_day} are called in a day");
+        return Err(ApiError::field("max_duration_minutes", message));
     }
+    for counter in of_agent.into_iter().chain([of_all]) {
+        if counter.is_full(&toolbox.db, minutes, now).await? {
+            return Err(velocity::limit_reached(counter.full(), now));
+        }
+    }
+    Ok(())
 }
 
 /// Whether calls out of this deployment, also those that are passed on, may go to the number's country (`VOICE_COUNTRIES`).
@@ -196,13 +203,6 @@ pub fn check_country(config: &Config, to: &Number) -> Result<(), ApiError> {
     let (number, region, countries) = (to.as_str(), to.region(), config.voice.countries.join(", "));
     let message = format!("{number} is a number of {region}; calls out of this deployment go to {countries}");
     Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "country_not_allowed", message })
-}
-
-fn too_many() -> String {
-    format!(
-        "an agent calls numbers outside this deployment at most {MAX_CALLS_A_DAY} times and for {MAX_MINUTES_A_DAY} minutes \
-         in a UTC day; nobody was called"
-    )
 }
 
 /// The number of a job's call, if the call leaves this deployment. Once it has begun to, it stays so.
@@ -249,10 +249,12 @@ pub(crate) async fn work(
     }
 }
 
-/// Counts the minutes of a job's call in its agent's day, and makes its row. Once per job; before anything is bought for it.
+/// Counts the minutes of a job's call in the day of its agent and of all agents, and makes its row: in one transaction, so that
+/// each is counted once, and in time before anything is bought for it. The longest length counts, not the minutes that are
+/// talked: those are known too late.
 ///
 /// # Errors
-/// If the agent has too few minutes or calls left today, or it is night there by now: nothing was done.
+/// If too few minutes or calls are left today, or it is night there by now: nothing was done.
 async fn reserve(toolbox: &Toolbox, task: &Task, to: &Number, minutes: u32) -> Result<(), Stop> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     if load(db, task.request_id).await?.is_some() {
@@ -274,18 +276,30 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &Number, minutes: u32) -> R
         reason: None,
         expires: now.plus(KEPT).secs(),
     };
+    let (of_agent, of_all) = (Counter::of_agent(task.agent), Counter::of_all(&toolbox.config));
     let put = Write::put(&db.tables.messages, key(task.request_id), &row)?.only_if_new();
-    match db.transact(&[put, count(db, task.agent, minutes, now)?]).await {
-        Ok(()) => Ok(()),
+    let full = match db.transact(&[put, of_agent.add(db, minutes, now)?, of_all.add(db, minutes, now)?]).await {
+        Ok(()) => return Ok(()),
         // An earlier run has counted.
-        Err(error) if error.refused(0).is_some() => Ok(()),
-        Err(WriteError::Refused(_)) => Err(ToolError::new(ErrorCode::RateLimited, too_many()).into()),
-        Err(WriteError::Failed(error)) => Err(error.into()),
-    }
+        Err(error) if error.refused(0).is_some() => return Ok(()),
+        Err(error) if error.refused(1).is_some() => of_agent,
+        Err(WriteError::Refused(_)) => of_all,
+        Err(WriteError::Failed(error)) => return Err(error.into()),
+    };
+    Err(ToolError::new(ErrorCode::RateLimited, format!("{}; nobody was called", full.full())).into())
 }
 
-/// What an agent has called outside in a day: `VOICEOUT#<agent>` / `<day>`.
-#[derive(Deserialize)]
+/// What is called outside in a UTC day, by an agent or by all: `VOICEOUT#<agent>` or `VOICEOUT#ALL` / `<day>`.
+struct Counter {
+    partition: String,
+    whose: &'static str,
+    /// The most that it may reach.
+    minutes: u32,
+    calls: u32,
+}
+
+/// Its row.
+#[derive(Default, Deserialize)]
 struct Counted {
     #[serde(default)]
     minutes: u32,
@@ -293,30 +307,52 @@ struct Counted {
     calls: u32,
 }
 
-impl Counted {
-    fn is_full(&self, more: u32) -> bool {
-        self.calls >= MAX_CALLS_A_DAY || self.minutes.saturating_add(more) > MAX_MINUTES_A_DAY
+impl Counter {
+    fn of_agent(agent: AgentId) -> Counter {
+        let partition = format!("VOICEOUT#{agent}");
+        Counter { partition, whose: "an agent", minutes: MAX_MINUTES_A_DAY, calls: MAX_CALLS_A_DAY }
+    }
+
+    /// With the limit of `VOICE_DAILY_MINUTES`. Each call has at least a minute, so calls need no limit of their own.
+    fn of_all(config: &Config) -> Counter {
+        let (partition, most) = ("VOICEOUT#ALL".to_owned(), config.voice.daily_minutes);
+        Counter { partition, whose: "this deployment", minutes: most, calls: most }
+    }
+
+    fn key(&self, now: Timestamp) -> Key {
+        Key::new(self.partition.clone(), day(now).to_string())
+    }
+
+    /// Whether a call of so many minutes would be too much now. For a price: [`Counter::add`] decides.
+    async fn is_full(&self, db: &Db, minutes: u32, now: Timestamp) -> Result<bool, StoreError> {
+        let row: Option<Counted> = db.get(&db.tables.messages, self.key(now)).await?;
+        let before = row.unwrap_or_default();
+        Ok(before.calls >= self.calls || before.minutes.saturating_add(minutes) > self.minutes)
+    }
+
+    /// Adds a call of so many minutes, if there is room.
+    fn add(&self, db: &Db, minutes: u32, now: Timestamp) -> Result<Write, StoreError> {
+        let set = "SET #expires = :expires ADD #minutes :minutes, #calls :one";
+        Write::update(&db.tables.messages, self.key(now), set)
+            .only_if("attribute_not_exists(#minutes) OR (#minutes <= :room AND #calls < :most)")
+            .bind("minutes", minutes)?
+            .bind("one", 1)?
+            .bind("room", self.minutes.saturating_sub(minutes))?
+            .bind("most", self.calls)?
+            .bind("expires", (day(now) + 2) * DAY_SECS)
+    }
+
+    fn full(&self) -> String {
+        let Counter { whose, minutes, calls, .. } = self;
+        format!(
+            "{whose} calls numbers outside this deployment at most {calls} times and for {minutes} minutes in a UTC day, and \
+             less is left today"
+        )
     }
 }
 
 fn day(now: Timestamp) -> i64 {
     now.secs().div_euclid(DAY_SECS)
-}
-
-fn day_key(agent: AgentId, now: Timestamp) -> Key {
-    Key::new(format!("VOICEOUT#{agent}"), day(now).to_string())
-}
-
-/// Adds a call of so many minutes to its agent's day, if that has room.
-fn count(db: &Db, agent: AgentId, minutes: u32, now: Timestamp) -> Result<Write, StoreError> {
-    let set = "SET #expires = :expires ADD #minutes :minutes, #calls :one";
-    Write::update(&db.tables.messages, day_key(agent, now), set)
-        .only_if("attribute_not_exists(#minutes) OR (#minutes <= :room AND #calls < :most)")
-        .bind("minutes", minutes)?
-        .bind("one", 1)?
-        .bind("room", MAX_MINUTES_A_DAY.saturating_sub(minutes))?
-        .bind("most", MAX_CALLS_A_DAY)?
-        .bind("expires", (day(now) + 2) * DAY_SECS)
 }
 
 /// One call of a job.

@@ -828,6 +828,7 @@ mod tests {
             ("SMS_COUNTRIES", "USA"),
             ("VOICE_COUNTRIES", "+44"),
             ("ESPEAK_PATH", "/nowhere/espeak-ng"),
+            ("VOICE_DAILY_MINUTES", "0"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -858,6 +859,7 @@ mod tests {
             "SMS_COUNTRIES",
             "VOICE_COUNTRIES",
             "ESPEAK_PATH",
+            "VOICE_DAILY_MINUTES",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
