@@ -607,6 +607,37 @@ fn posts_that_vapi_does_not_confirm_change_nothing() {
     });
 }
 
+/// The first end that was stored counts, whatever is told later.
+#[test]
+fn a_call_that_fails_by_vapis_fault_costs_nothing() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 3 * MINUTE, json!({})).await;
+        let (fault, usual) = ("pipeline-error-openai-llm-failed", "customer-ended-call");
+        for (id, first, then, reason, charge, left) in [
+            ("019f-a", fault, usual, "failed", "0.000000", 3 * MINUTE),
+            ("019f-b", usual, fault, "caller_hung_up", "0.700000", MINUTE),
+        ] {
+            let now = stack.app.clock.now();
+            vapi.rings(id, line_of(&of_bob), now);
+            assistant(&vapi.posts(&stack, "assistant-request", id).await);
+            assert_eq!(bob.credits(&stack).await, 0, "{id}: held");
+            let job = newest(&bob).await;
+            vapi.ends(id, now, 95, first);
+            vapi.reports(&stack, id, &bob, job).await;
+            vapi.ends(id, now, 30, then);
+            vapi.posts(&stack, "end-of-call-report", id).await;
+            look(&stack, job).await;
+            let call = bob.charged(job).await;
+            for (member, value) in [("status", "ended"), ("ended_reason", reason), ("charge_usdc", charge)] {
+                assert_eq!(call[member], value, "{member}: {call}");
+            }
+            assert_eq!((&call["duration_seconds"], bob.credits(&stack).await), (&json!(95), left), "{call}");
+        }
+    });
+}
+
 /// Its reports never arrive, and it does not hang up when it has to.
 #[test]
 fn a_call_that_vapi_says_nothing_about_is_ended_when_its_credit_ends() {

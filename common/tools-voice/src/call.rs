@@ -63,7 +63,7 @@ pub enum Ended {
     /// It had the length that the credits covered.
     CreditLimit,
     Silence,
-    /// The provider lost it, or its job was given up.
+    /// The provider lost it, or its job was given up. It costs nothing.
     Failed,
 }
 
@@ -247,9 +247,13 @@ impl State {
         ))
     }
 
-    /// The minutes that it is charged, once it has ended; at most those that were held.
+    /// The minutes that it is charged, once it has ended; at most those that were held, and none of a call that failed: that is
+    /// the provider's fault, or ours.
     pub fn charged_minutes(&self) -> Option<u32> {
-        Some(started_minutes(self.length()?).min(self.minutes))
+        match self.ended()? {
+            (_, Ended::Failed) => Some(0),
+            _ => Some(started_minutes(self.length()?).min(self.minutes)),
+        }
     }
 
     fn ending(&self, at: Timestamp, why: Ended) -> State {
@@ -390,7 +394,7 @@ mod tests {
                 config(),
                 vec![(5, Event::Failed), (6, Event::Heard)],
                 false,
-                Some((5, Ended::Failed, 1)),
+                Some((5, Ended::Failed, 0)),
             ),
         ] {
             let mut state = answered(&config, 100);

@@ -32,7 +32,7 @@ pub(crate) const ANALYSIS: Duration = Duration::from_secs(90);
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
 /// How long a provider is asked about a call that must be over.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// What is charged if the provider never says how long a call was: the minute that it was answered for.
+/// How long a call is shown of which the provider never says how long it was.
 const FIRST_MINUTE: Duration = Duration::from_secs(60);
 /// How often a change is tried again because another one was faster.
 const TRIES: usize = 10;
@@ -126,7 +126,7 @@ async fn over(db: &Db, message: &Value) -> Result<Posted, StoreError> {
 /// the provider has told about.
 ///
 /// Returns when to ask again, if the call must be over and the provider does not say so yet. `is_last`: it cannot be asked
-/// again. Without an answer, in the end, the call failed after its first minute.
+/// again. Without an answer, in the end, the call failed, and costs nothing.
 ///
 /// # Errors
 /// If the database fails.
@@ -278,6 +278,7 @@ mod tests {
             ("cut by the provider", call(), Some(0), 179, Ended::TimeLimit, Some((3, Ended::CreditLimit))),
             ("an end before its start", call(), Some(90), 80, Ended::CallerHungUp, Some((1, Ended::CallerHungUp))),
             ("passed on at once", call(), None, 61, Ended::Transferred, Some((2, Ended::Transferred))),
+            ("the provider's fault", call(), Some(5), 170, Ended::Failed, Some((0, Ended::Failed))),
             ("never connected", call(), None, 5, Ended::CallerHungUp, None),
         ] {
             let facts = Facts { started: started.map(after), ended: after(ended), why, ..unheard(NOON) };
@@ -290,6 +291,6 @@ mod tests {
             }
         }
         let lost = told(&call(), &unheard(NOON));
-        assert_eq!((lost.charged_minutes(), lost.outcome.as_deref()), (Some(1), Some("unknown")));
+        assert_eq!((lost.charged_minutes(), lost.outcome.as_deref()), (Some(0), Some("unknown")));
     }
 }

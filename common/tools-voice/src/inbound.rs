@@ -29,7 +29,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(50);
 /// Longest wait before a job is run again whose run could not end it.
 const AGAIN: Duration = Duration::from_secs(60);
-/// What an unfinished call is charged if its job is given up: the minute that it was answered for.
+/// How long an unfinished call is shown whose job is given up.
 const FIRST_MINUTE: Duration = Duration::from_secs(60);
 /// How often the summary is tried again because the call changed in the meantime.
 const TRIES: usize = 10;
