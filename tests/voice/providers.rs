@@ -47,6 +47,11 @@ fn outside(now: Timestamp) -> &'static str {
     OUTSIDE.iter().find(|(country, _)| is_day(country)).expect("it is day somewhere").1
 }
 
+/// The number beside another one.
+fn beside(number: &str, last: u8) -> String {
+    format!("{}{last}", &number[..number.len() - 1])
+}
+
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 struct Asked {
@@ -806,6 +811,7 @@ fn numbers_outside_are_refused_before_a_price() {
         let vapi = Vapi::start().await;
         let stack = vapi.stack().await;
         let (ada, own) = Agent::with_number(&stack).await;
+        let (_, of_bob) = Agent::answering(&stack, 0, json!({})).await;
         // Calls are not passed on to other countries either: that is the operator's line.
         let abroad = settings(json!({"allowed_tools": ["transfer_call"], "transfer_number": "+442079460018"}));
         assert_eq!(ada.put(&own, &abroad).await.error(), (400, "country_not_allowed".to_owned()));
@@ -814,11 +820,19 @@ fn numbers_outside_are_refused_before_a_price() {
         for (to, code) in [
             (json!(asleep), "quiet_hours"),
             (json!("+442079460018"), "country_not_allowed"),
-            (json!([outside(now), CALLER]), "invalid_request"),
             (json!(Number::fictitious(77)), "invalid_request"),
         ] {
             let refused = ada.payer.ask(CALL, &call_to(to.clone())).await;
             assert_eq!(refused.error(), (400, code.to_owned()), "{to}: {}", refused.text);
+        }
+        // Numbers here and outside are not called together, nor for longer than a day has minutes.
+        let many: Vec<String> = (0..3).map(|last| beside(outside(now), last)).collect();
+        let long = json!({"objective": "Ask what bread costs.", "target_number": many, "max_duration_minutes": 30});
+        let mixed = call_to(json!([of_bob.number, outside(now)]));
+        for (body, path) in [(mixed, "target_number.1"), (long, "max_duration_minutes")] {
+            let refused = ada.payer.ask(CALL, &body).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
+            assert_eq!(refused.json()["details"][0]["path"], path, "{}", refused.text);
         }
         assert!(vapi.placed().is_empty());
         // Without a provider, nobody outside can be called.
@@ -875,5 +889,75 @@ fn minutes_outside_are_limited_for_an_agent_and_for_all() {
         let refused = (Some("rate_limited".to_owned()), (3 * MINUTE, 3 * MINUTE));
         assert_eq!(ended, [(None, (3 * MINUTE, 2 * MINUTE)), refused]);
         assert_eq!((vapi.placed().len(), ada.payer.ask(CALL, &body).await.error()), (1, full));
+    });
+}
+
+#[test]
+fn numbers_outside_are_called_one_after_the_other() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| vapi.options(Options { clock: clock.clone(), ..options })).await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        let to: Vec<String> = (3..6).map(|last| beside(outside(clock.now()), last)).collect();
+        let body = call_to(json!(to));
+        let unpaid = ada.payer.ask(CALL, &body).await;
+        assert_eq!(unpaid.json()["context"]["conference_mode"], true, "{}", unpaid.text);
+        let id = redeem(&ada, &unpaid, &body).await;
+        let first = eventually("the first call", || async { vapi.ids().first().cloned() }).await;
+        let asks = || vapi.asked().into_iter().filter(|asked| asked.path == format!("/call/{first}")).count();
+        eventually("a question about it", || async {
+            look(&stack, id).await;
+            (asks() > 0).then_some(())
+        })
+        .await;
+        assert_eq!(vapi.placed().len(), 1, "the others have to wait");
+
+        // The second is refused for good, so the third follows at once.
+        vapi.next(&[Placing::Fails(400)]);
+        vapi.ends(&first, clock.now(), 70, "customer-ended-call");
+        let third = eventually("the third call", || async {
+            look(&stack, id).await;
+            vapi.ids().into_iter().find(|call| *call != first)
+        })
+        .await;
+        // What came of the first is stored.
+        vapi.ends(&first, clock.now(), 170, "pipeline-error-openai-llm-failed");
+        vapi.ends(&third, clock.now(), 20, "voicemail");
+        let job = vapi.reports(&stack, &third, &ada, id).await;
+        let result = &job["result"];
+        let legs: Vec<(&Value, &Value, &Value)> = result["legs"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{job}"))
+            .iter()
+            .map(|leg| (&leg["to"], &leg["outcome"], &leg["duration_seconds"]))
+            .collect();
+        let expected =
+            [(json!("reached_person"), json!(70)), (Value::Null, json!(0)), (json!("voicemail_left"), json!(20))];
+        let numbers: Vec<Value> = to.iter().map(|to| json!(to)).collect();
+        let expected: Vec<_> = numbers.iter().zip(&expected).map(|(to, (outcome, secs))| (to, outcome, secs)).collect();
+        assert_eq!(legs, expected, "{job}");
+        for (member, value) in [
+            ("status", json!("completed")),
+            ("outcome", json!("reached_person")),
+            ("ended_reason", json!("voicemail")),
+            ("duration_seconds", json!(90)),
+            ("cost", json!("1.050000")),
+            ("credit_issued", json!("2.100000")),
+        ] {
+            assert_eq!(result[member], value, "{member}: {job}");
+        }
+        let talk = "Caller: Hello.\nAssistant: Bread, please.\nCaller: Four dollars.";
+        let transcript = format!("Call to {}\n{talk}\n\nCall to {}\n{talk}", to[0], to[2]);
+        assert_eq!(result["transcript"], json!(transcript), "{job}");
+        for (leg, is_recorded) in [(0, true), (1, false), (2, true)] {
+            assert_eq!(result["legs"][leg]["recording_url"].is_string(), is_recorded, "{job}");
+        }
+        assert_eq!(money(&ada, &stack).await, (9 * MINUTE, 6 * MINUTE), "{job}");
+        let placed = vapi.placed();
+        let called: Vec<(&Value, &Value)> =
+            placed.iter().map(|body| (&body["customer"]["number"], &body["name"])).collect();
+        let names: Vec<Value> = (0..3).map(|index| json!(format!("{id}.{index}"))).collect();
+        assert_eq!(called, numbers.iter().zip(&names).collect::<Vec<_>>());
     });
 }

@@ -10,9 +10,10 @@
 //! [`config`], [`hours`], [`call`], [`dialogue`] and [`plan`] are rules that need neither a database nor a provider.
 //!
 //! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
-//! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`], [`outbound`] and
-//! [`script`] sell and make calls. Calls with numbers outside go through [`providers`]: [`outside`] makes them, and [`events`]
-//! takes what is told about them. [`spoken`] reads out calls that no provider recorded.
+//! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`],
+//! [`outbound`] and [`script`] sell and make calls, and `result` tells what came of them. Calls with numbers outside go through
+//! [`providers`]: [`outside`] makes them, and [`events`] takes what is told about them. [`spoken`] reads out calls that no
+//! provider recorded.
 //!
 //! [`lease`] takes numbers back that nobody uses.
 
@@ -34,6 +35,7 @@ pub mod plan;
 pub mod providers;
 pub mod quiet;
 pub mod quote;
+mod result;
 pub mod ringing;
 pub mod script;
 pub mod settings;

@@ -3,7 +3,7 @@
 //! A number that an agent of this deployment has is called over the exchange ([`crate::exchange`]): the job's run speaks for
 //! the caller ([`crate::script`]), the number's own settings answer, and its owner pays for that as for any call. The agent
 //! gets its number before the first call. The number is its own from then on, whatever becomes of the calls, and is charged
-//! to this job. Any other number is called through a provider ([`crate::outside`]).
+//! to this job. Other numbers are called through a provider ([`crate::outside`]). One job has numbers of one kind.
 //!
 //! The record of a job that calls numbers here are its legs (`JOB#<request>` / `LEG#<index>`), each with the id of its one
 //! call. An id rings once, so a leg is never dialled twice: a run that finds the call of a leg that has not ended was preceded
@@ -37,13 +37,14 @@ use tools_sms::buy;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone, RegisterError, Registered};
 
-use crate::call::{Ended, Mode, State, started_seconds};
+use crate::call::{Ended, Mode, State};
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Speaker, Turn};
 use crate::exchange::{self, Dialled, Said};
 use crate::outside;
 use crate::plan::{self, EACH, MAX_MINUTES, MAX_TARGETS};
 use crate::quote::{self, Locked};
+use crate::result::{self, Told};
 use crate::script::{self, Brief, Found, MAX_NAME};
 
 /// Time limit of a run.
@@ -302,7 +303,8 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
     let begun = Instant::now();
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let locked = Locked::of(task)?;
-    if let Some(to) = outside::target(&toolbox.db, task.request_id, &quote::targets(&task.input)).await? {
+    let to = quote::targets(&task.input);
+    if outside::leaves(db, task.request_id, &to).await? {
         return outside::work(toolbox, task, &locked, &to, begun).await;
     }
     let mut found = legs(db, task.request_id).await?;
@@ -321,7 +323,6 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
             phone.ok_or_else(|| ToolError::internal("the calling number is gone"))?
         }
     };
-    let to = quote::targets(&task.input);
     // A process that died may have written some of them.
     if found.len() < to.len() {
         for (index, to) in (0..).zip(&to) {
@@ -348,7 +349,8 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
 
 /// The end of a job that is given up: what is open is hung up, and what was said is charged.
 async fn over(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
-    if let Some(to) = outside::target(&toolbox.db, task.request_id, &quote::targets(&task.input)).await? {
+    let to = quote::targets(&task.input);
+    if outside::leaves(&toolbox.db, task.request_id, &to).await? {
         return outside::work(toolbox, task, &Locked::of(task)?, &to, Instant::now()).await;
     }
     let found = legs(&toolbox.db, task.request_id).await?;
@@ -524,6 +526,18 @@ impl Called<'_> {
         }
     }
 
+    fn told(&self, brief: &Brief) -> result::Leg {
+        let outcome = self.outcome(brief);
+        result::Leg {
+            to: self.leg.to.clone(),
+            outcome: outcome.map(str::to_owned),
+            ended_reason: self.reason(),
+            length: self.length(),
+            is_charged: is_reached(outcome),
+            recording_url: None,
+        }
+    }
+
     fn length(&self) -> Duration {
         self.answered().filter_map(State::length).sum()
     }
@@ -566,90 +580,46 @@ async fn finish(toolbox: &Toolbox, task: &Task, legs: &[Leg]) -> Result<Output, 
     }
     let is_begun = legs.iter().any(|leg| leg.ended.is_some());
     match phone {
-        Some(phone) if is_begun || is_bought => {
-            let mut output = ended(task, &locked, &phone, is_bought, &called);
-            output.result["recording_url"] = json!(recording_url(toolbox, &called));
-            Ok(output)
-        }
+        Some(phone) if is_begun || is_bought => Ok(ended(toolbox, task, &locked, &phone, &called)),
         _ => Err(ToolError::unavailable(Unavailable::SourceUnavailable, "nobody was called").into()),
     }
 }
 
-/// The result, and what is charged. `bought`: this job bought the number.
-fn ended(task: &Task, locked: &Locked, phone: &Phone, bought: bool, legs: &[Called<'_>]) -> Output {
-    let (price, brief) = (locked.price(), brief(task, phone));
-    let outcomes: Vec<Option<&'static str>> = legs.iter().map(|leg| leg.outcome(&brief)).collect();
-    // The best of all legs.
-    let outcome = ["reached_person", "voicemail_left", "refused", "no_answer"]
-        .into_iter()
-        .find(|outcome| outcomes.contains(&Some(*outcome)));
+/// The result, and what is charged.
+fn ended(toolbox: &Toolbox, task: &Task, locked: &Locked, phone: &Phone, called: &[Called<'_>]) -> Output {
+    let brief = brief(task, phone);
+    let told = |leg: &Called<'_>| result::Leg { recording_url: recording_url(toolbox, leg), ..leg.told(&brief) };
+    let legs: Vec<result::Leg> = called.iter().map(told).collect();
+    let outcome = result::best(&legs);
     let is_completed = is_reached(outcome);
     let status = match outcome {
         Some("no_answer") => "no_answer",
         Some(_) if is_completed => "completed",
         _ => "failed",
     };
-    let reached: Vec<Duration> =
-        legs.iter().zip(&outcomes).filter(|(_, outcome)| is_reached(**outcome)).map(|(leg, _)| leg.length()).collect();
-    let used = price.used(&reached, bought);
-    let found = legs.iter().map(|leg| leg.found(&brief)).reduce(Found::and).unwrap_or_default();
-    let turns: Vec<Turn> = legs.iter().flat_map(|leg| &leg.calls).flat_map(|(_, turns)| turns.clone()).collect();
-    let points: Vec<Value> =
-        found.points.iter().map(|(point, answered)| json!({"point": point, "answered": answered})).collect();
-    let mut result = json!({
-        "status": status,
-        "ended_reason": legs.last().map(Called::reason),
-        "duration_seconds": legs.iter().map(|leg| started_seconds(leg.length())).sum::<u64>(),
-        "transcript": transcript(legs),
-        "summary": is_completed.then(|| script::summary(&found, &turns)),
-        "success_evaluation": if is_completed && found.is_all() { "pass" } else { "fail" },
-        "structured_data": {"points": points, "message_left": found.message_left},
-        "outcome": outcome,
-        "recording_url": null,
-        "from": phone.number,
-        "legs": legs.iter().zip(&outcomes).map(|(leg, outcome)| detail(leg, *outcome)).collect::<Vec<_>>(),
-        "cost": used.to_string(),
-        "untrusted": true,
-    });
-    if let Some(left) = task.price.checked_sub(used).filter(|left| !left.is_zero()) {
-        result["credit_issued"] = json!(left.to_string());
-    }
-    if bought {
-        result["registration"] = json!({"phone_number": phone.number, "fee": price.fee.to_string()});
-    }
-    if legs.iter().any(|leg| leg.leg.ended.as_deref() == Some(FROZEN)) {
-        result["warning"] = json!(Unavailable::FrozenByOwner.as_str());
-    }
-    Output::new(result, Source::embedded(LOCAL)).charging(used)
+    let found = called.iter().map(|leg| leg.found(&brief)).reduce(Found::and).unwrap_or_default();
+    let calls = || called.iter().flat_map(|leg| &leg.calls);
+    let turns: Vec<Turn> = calls().flat_map(|(_, turns)| turns.clone()).collect();
+    let spoken = calls().filter(|(_, turns)| !turns.is_empty());
+    let told = Told {
+        status,
+        legs,
+        said: spoken.map(|(call, turns)| (call.to.clone(), dialogue::transcript(turns))).collect(),
+        summary: is_completed.then(|| script::summary(&found, &turns)),
+        is_success: is_completed && found.is_all(),
+        found,
+        callback_number: None,
+    };
+    result::output(task, &locked.price(), phone, &told, Source::embedded(LOCAL))
 }
 
 /// A link to hear what was said, valid as long as the call is kept. `None` if it was said in several calls.
-fn recording_url(toolbox: &Toolbox, legs: &[Called<'_>]) -> Option<String> {
-    let mut spoken = legs.iter().flat_map(|leg| &leg.calls).filter(|(_, turns)| !turns.is_empty());
+fn recording_url(toolbox: &Toolbox, leg: &Called<'_>) -> Option<String> {
+    let mut spoken = leg.calls.iter().filter(|(_, turns)| !turns.is_empty());
     let (Some((call, _)), None) = (spoken.next(), spoken.next()) else { return None };
     let base = toolbox.config.base_url.as_deref().filter(|_| call.is_audible(toolbox.config.voice.espeak.is_some()))?;
     let token = calls::recording_token(&toolbox.mail_secret, call.id, Timestamp::from_secs(call.expires));
     Some(format!("{base}/v1/tools/voice/recordings/{token}"))
-}
-
-fn detail(leg: &Called<'_>, outcome: Option<&'static str>) -> Value {
-    json!({
-        "to": leg.leg.to,
-        "outcome": outcome,
-        "ended_reason": leg.reason(),
-        "duration_seconds": started_seconds(leg.length()),
-    })
-}
-
-/// What was said; with the number before each call if there are several. `None` if nothing was said.
-fn transcript(legs: &[Called<'_>]) -> Option<String> {
-    let spoken: Vec<&(Call, Vec<Turn>)> =
-        legs.iter().flat_map(|leg| &leg.calls).filter(|(_, turns)| !turns.is_empty()).collect();
-    let one = |(call, turns): &&(Call, Vec<Turn>)| match spoken.len() {
-        1 => dialogue::transcript(turns),
-        _ => format!("Call to {}\n{}", call.to, dialogue::transcript(turns)),
-    };
-    (!spoken.is_empty()).then(|| spoken.iter().map(one).collect::<Vec<_>>().join("\n\n"))
 }
 
 fn output() -> Value {
@@ -705,7 +675,13 @@ fn output() -> Value {
                 "type": "array",
                 "items": {
                     "type": "object",
-                    "properties": {"to": text, "outcome": outcome, "ended_reason": text, "duration_seconds": seconds},
+                    "properties": {
+                        "to": text,
+                        "outcome": outcome,
+                        "ended_reason": text,
+                        "duration_seconds": seconds,
+                        "recording_url": {"type": ["string", "null"]},
+                    },
                     "required": ["to", "outcome", "ended_reason", "duration_seconds"],
                 },
             },

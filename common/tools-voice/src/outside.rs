@@ -1,8 +1,9 @@
-//! A call to a number that no agent here has: a provider places it, once.
+//! Calls to numbers that no agent here has: a provider places each, once; one after the other, if there are several.
 //!
-//! What a job has done is in its row `JOB#<request>` / `OUTSIDE#<index>`. It says that the call is being placed before the
+//! What a job has done for a number is in its row `JOB#<request>` / `OUTSIDE#<index>`. It says that the call is being placed before the
 //! provider is asked, and a call whose placing was not answered is looked for at the provider and never placed again. The job
-//! waits while the call lasts; what it charges comes from the provider's own record of the call.
+//! waits while the call lasts; what it charges comes from the provider's own record of the call. When a call is over, the next
+//! number has its turn, and the row keeps what came of it.
 //!
 //! ```text
 //! pending ──► submitting ──► placed ──► (asked until it is over)
@@ -24,14 +25,12 @@ use platform::config::Config;
 use platform::http::{ApiError, log};
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::{ErrorCode, Output, Source, Task, ToolError, Toolbox, Unavailable};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 use tools_sms::providers::lines;
 
-use crate::call::started_seconds;
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::dialogue::{self, Turn, cleaned};
 use crate::events::{self, AGAIN, ANALYSIS, PATIENCE};
@@ -40,6 +39,7 @@ use crate::plan::{self, Price};
 use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
 use crate::quiet;
 use crate::quote::Locked;
+use crate::result::{self, Told};
 use crate::script::Found;
 use crate::velocity;
 
@@ -50,8 +50,8 @@ pub const MAX_CALLS_A_DAY: u32 = 20;
 
 /// Who makes such a call.
 const SOURCE: Source = Source::upstream(vapi::NAME, None);
-/// The place of the only number of a job.
-const INDEX: u32 = 0;
+/// The place of the first number of a job.
+const FIRST: u32 = 0;
 
 /// Longest wait for one answer of the provider.
 const ASK: Duration = Duration::from_secs(20);
@@ -76,22 +76,43 @@ struct Brief<'a> {
 }
 
 /// What became of a call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Over {
-    /// `completed`, `no_answer` or `failed`.
-    status: &'static str,
+    status: Status,
     /// The provider's word for its end, or ours.
     ended_reason: String,
     /// How long it lasted, if it is charged: somebody, or a machine, answered, and the provider did not fail.
     length: Option<Duration>,
-    /// In which our assistant is the caller.
+    /// In which our assistant is the caller. They have rows of their own.
+    #[serde(skip)]
     turns: Vec<Turn>,
     summary: Option<String>,
     is_success: Option<bool>,
-    outcome: Option<&'static str>,
+    outcome: Option<String>,
     found: Found,
     callback_number: Option<String>,
     /// A link to the recording, valid as long as the call is kept.
     recording_url: Option<String>,
+}
+
+/// What a call came to. The best is the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Failed,
+    NoAnswer,
+    Completed,
+}
+
+impl Status {
+    /// The wire's word.
+    fn as_str(self) -> &'static str {
+        match self {
+            Status::Failed => "failed",
+            Status::NoAnswer => "no_answer",
+            Status::Completed => "completed",
+        }
+    }
 }
 
 /// How far a call is.
@@ -128,61 +149,83 @@ struct Row {
     /// Why it was refused, or not placed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// What became of it, once another number has its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    over: Option<Over>,
     expires: i64,
 }
 
-fn key(request_id: RequestId) -> Key {
-    Key::new(format!("JOB#{request_id}"), format!("OUTSIDE#{INDEX}"))
+impl Row {
+    fn new(task: &Task, to: &Number, minutes: u32, now: Timestamp) -> Row {
+        Row {
+            agent: task.agent,
+            to: to.clone(),
+            minutes,
+            state: State::Pending,
+            created: now,
+            since: now,
+            line: None,
+            provider_id: None,
+            reason: None,
+            over: None,
+            expires: now.plus(KEPT).secs(),
+        }
+    }
 }
 
-async fn load(db: &Db, request_id: RequestId) -> Result<Option<Row>, StoreError> {
-    db.get_latest(&db.tables.messages, key(request_id)).await
+fn key(request_id: RequestId, index: u32) -> Key {
+    Key::new(format!("JOB#{request_id}"), format!("OUTSIDE#{index}"))
+}
+
+async fn load(db: &Db, request_id: RequestId, index: u32) -> Result<Option<Row>, StoreError> {
+    db.get_latest(&db.tables.messages, key(request_id, index)).await
 }
 
 /// Whether a call of this job was given to a provider.
 pub async fn is_placed(db: &Db, request_id: RequestId, index: u32) -> Result<bool, StoreError> {
-    let row = load(db, request_id).await?.filter(|_| index == INDEX);
+    let row = load(db, request_id, index).await?;
     Ok(row.is_some_and(|row| matches!(row.state, State::Submitting | State::Placed)))
 }
 
-/// Refuses a number that cannot be called now, before a price. `path`: where the input names it; `count`: how many it names.
-/// `agent`: who asks, if it is known; `minutes`: the longest length.
+/// Refuses a number that cannot be called now, before a price.
 ///
 /// # Errors
-/// 503 without a provider; 400 `invalid_request` with other numbers beside it, or if it is longer than all calls of a day may
-/// be, `country_not_allowed`, `quiet_hours`; 429 `voice_limit_reached`.
-pub(crate) async fn check(
-    toolbox: &Toolbox,
-    to: &Number,
-    path: &str,
-    count: usize,
-    agent: Option<AgentId>,
-    minutes: u32,
-) -> Result<(), ApiError> {
-    let (config, now) = (&toolbox.config, toolbox.clock.now());
+/// 503 without a provider; 400 `country_not_allowed`, `quiet_hours`.
+pub(crate) fn check(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
+    let config = &toolbox.config;
     if providers::chosen(config).is_none() {
         let what = "provider for calls to numbers outside this deployment (VOICE_PROVIDERS)".to_owned();
         return Err(ApiError::NotConfigured { what });
     }
-    if count > 1 {
-        let message = "is outside this deployment: it can only be called alone, without other numbers in the same call";
-        return Err(ApiError::field(path, message));
-    }
-    let (number, region) = (to.as_str(), to.region());
     check_country(config, to)?;
-    if quiet::is_quiet(region, now) {
+    let (number, region) = (to.as_str(), to.region());
+    if quiet::is_quiet(region, toolbox.clock.now()) {
         let message = format!("{number} is called only while it is from 8 to 21 h in all of {region}");
         return Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "quiet_hours", message });
     }
-    let (of_agent, of_all) = (agent.map(Counter::of_agent), Counter::of_all(config));
+    Ok(())
+}
+
+/// Refuses more calls, or more minutes of all these calls together, than are left today. `agent`: who asks, if it is known.
+///
+/// # Errors
+/// 400 `invalid_request` if no day has so many minutes; 429 `voice_limit_reached`.
+pub(crate) async fn check_room(
+    toolbox: &Toolbox,
+    agent: Option<AgentId>,
+    calls: u32,
+    minutes: u32,
+) -> Result<(), ApiError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let (of_agent, of_all) = (agent.map(Counter::of_agent), Counter::of_all(&toolbox.config));
     let of_a_day = of_all.minutes.min(MAX_MINUTES_A_DAY);
     if minutes > of_a_day {
         let message =
-            format!("needs {minutes} minutes outside this deployment; at most {of_a_day} are called in a day");
+            format!("means {minutes} minutes outside this deployment; at most {of_a_day} are called in a day");
         return Err(ApiError::field("max_duration_minutes", message));
     }
     for counter in of_agent.into_iter().chain([of_all]) {
-        if counter.is_full(&toolbox.db, minutes, now).await? {
+        if counter.is_full(db, calls, minutes, now).await? {
             return Err(velocity::limit_reached(counter.full(), now));
         }
     }
@@ -205,26 +248,29 @@ pub fn check_country(config: &Config, to: &Number) -> Result<(), ApiError> {
     Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "country_not_allowed", message })
 }
 
-/// The number of a job's call, if the call leaves this deployment. Once it has begun to, it stays so.
-pub(crate) async fn target(db: &Db, request_id: RequestId, to: &[Number]) -> Result<Option<Number>, StoreError> {
-    if let Some(row) = load(db, request_id).await? {
-        return Ok(Some(row.to));
+/// Whether a job's calls leave this deployment: no agent here has one of its numbers. Once they have begun to, it stays so.
+pub(crate) async fn leaves(db: &Db, request_id: RequestId, to: &[Number]) -> Result<bool, StoreError> {
+    if load(db, request_id, FIRST).await?.is_some() {
+        return Ok(true);
     }
-    let [to] = to else { return Ok(None) };
-    let is_local = to.is_fictitious() || phone::owner_of(db, to).await?.is_some();
-    Ok((!is_local).then(|| to.clone()))
+    for to in to {
+        if to.is_fictitious() || phone::owner_of(db, to).await?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(!to.is_empty())
 }
 
-/// One run of a job whose call leaves this deployment.
+/// One run of a job whose calls leave this deployment.
 pub(crate) async fn work(
     toolbox: &Toolbox,
     task: &Task,
     locked: &Locked,
-    to: &Number,
+    to: &[Number],
     begun: Instant,
 ) -> Result<Output, Stop> {
     let (db, price) = (&toolbox.db, locked.price());
-    if task.is_over && load(db, task.request_id).await?.is_none() {
+    if task.is_over && load(db, task.request_id, FIRST).await?.is_none() {
         return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "nobody was called").into());
     }
     reserve(toolbox, task, to, price.minutes).await?;
@@ -243,42 +289,46 @@ pub(crate) async fn work(
         caller_persona: task.text("caller_persona"),
         points: plan::points(task.text("objective")),
     };
-    match (Leg { toolbox, task, from: &phone.number, brief: &brief }).go_on().await? {
-        Stands::Waits(until) => Ok(Output::waiting(until, SOURCE)),
-        Stands::Over(over) => Ok(ended(task, &price, &phone, to, &over)),
+    let mut called = Vec::new();
+    for (index, number) in (FIRST..).zip(to) {
+        let percent = u8::try_from(called.len() * 100 / to.len()).unwrap_or(99);
+        task.reporter.say(percent, format!("{} of {} numbers were called", called.len(), to.len()));
+        let is_last = called.len() + 1 == to.len();
+        let leg = Leg { toolbox, task, from: &phone.number, brief: &brief, index, to: number, minutes: price.minutes };
+        match leg.go_on(is_last).await? {
+            Stands::Waits(until) => return Ok(Output::waiting(until, SOURCE)),
+            Stands::Over(over) => called.push((number, *over)),
+        }
     }
+    Ok(ended(task, &price, &phone, called))
 }
 
-/// Counts the minutes of a job's call in the day of its agent and of all agents, and makes its row: in one transaction, so that
-/// each is counted once, and in time before anything is bought for it. The longest length counts, not the minutes that are
-/// talked: those are known too late.
+/// Counts the minutes of a job's calls in the day of its agent and of all agents, and makes its first row: in one transaction,
+/// so that each is counted once, and before anything is bought for it. The longest lengths count, not the minutes that are
+/// talked: those are known too late. `minutes`: of each call.
 ///
 /// # Errors
 /// If too few minutes or calls are left today, or it is night there by now: nothing was done.
-async fn reserve(toolbox: &Toolbox, task: &Task, to: &Number, minutes: u32) -> Result<(), Stop> {
+async fn reserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) -> Result<(), Stop> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    if load(db, task.request_id).await?.is_some() {
+    let Some(first) = to.first() else { return Err(ToolError::internal("a call to nobody").into()) };
+    if load(db, task.request_id, FIRST).await?.is_some() {
         return Ok(());
     }
-    if quiet::is_quiet(to.region(), now) {
+    if to.iter().any(|to| quiet::is_quiet(to.region(), now)) {
         let message = "it is night where the number is; nobody was called";
         return Err(ToolError::new(ErrorCode::InvalidInput, message).into());
     }
-    let row = Row {
-        agent: task.agent,
-        to: to.clone(),
-        minutes,
-        state: State::Pending,
-        created: now,
-        since: now,
-        line: None,
-        provider_id: None,
-        reason: None,
-        expires: now.plus(KEPT).secs(),
-    };
+    let row = Row::new(task, first, minutes, now);
     let (of_agent, of_all) = (Counter::of_agent(task.agent), Counter::of_all(&toolbox.config));
-    let put = Write::put(&db.tables.messages, key(task.request_id), &row)?.only_if_new();
-    let full = match db.transact(&[put, of_agent.add(db, minutes, now)?, of_all.add(db, minutes, now)?]).await {
+    let calls = u32::try_from(to.len()).unwrap_or(u32::MAX);
+    let minutes = minutes.saturating_mul(calls);
+    let writes = [
+        Write::put(&db.tables.messages, key(task.request_id, FIRST), &row)?.only_if_new(),
+        of_agent.add(db, calls, minutes, now)?,
+        of_all.add(db, calls, minutes, now)?,
+    ];
+    let full = match db.transact(&writes).await {
         Ok(()) => return Ok(()),
         // An earlier run has counted.
         Err(error) if error.refused(0).is_some() => return Ok(()),
@@ -292,10 +342,11 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &Number, minutes: u32) -> R
 /// What is called outside in a UTC day, by an agent or by all: `VOICEOUT#<agent>` or `VOICEOUT#ALL` / `<day>`.
 struct Counter {
     partition: String,
-    whose: &'static str,
     /// The most that it may reach.
     minutes: u32,
     calls: u32,
+    /// The same in words.
+    limit: String,
 }
 
 /// Its row.
@@ -310,44 +361,44 @@ struct Counted {
 impl Counter {
     fn of_agent(agent: AgentId) -> Counter {
         let partition = format!("VOICEOUT#{agent}");
-        Counter { partition, whose: "an agent", minutes: MAX_MINUTES_A_DAY, calls: MAX_CALLS_A_DAY }
+        let limit = format!("an agent makes at most {MAX_CALLS_A_DAY} calls of together {MAX_MINUTES_A_DAY} minutes");
+        Counter { partition, minutes: MAX_MINUTES_A_DAY, calls: MAX_CALLS_A_DAY, limit }
     }
 
     /// With the limit of `VOICE_DAILY_MINUTES`. Each call has at least a minute, so calls need no limit of their own.
     fn of_all(config: &Config) -> Counter {
         let (partition, most) = ("VOICEOUT#ALL".to_owned(), config.voice.daily_minutes);
-        Counter { partition, whose: "this deployment", minutes: most, calls: most }
+        let limit = format!("all agents together make calls of at most {most} minutes");
+        Counter { partition, minutes: most, calls: most, limit }
     }
 
     fn key(&self, now: Timestamp) -> Key {
         Key::new(self.partition.clone(), day(now).to_string())
     }
 
-    /// Whether a call of so many minutes would be too much now. For a price: [`Counter::add`] decides.
-    async fn is_full(&self, db: &Db, minutes: u32, now: Timestamp) -> Result<bool, StoreError> {
+    /// Whether these calls, of so many minutes together, would be too much now. For a price: [`Counter::add`] decides.
+    async fn is_full(&self, db: &Db, calls: u32, minutes: u32, now: Timestamp) -> Result<bool, StoreError> {
         let row: Option<Counted> = db.get(&db.tables.messages, self.key(now)).await?;
         let before = row.unwrap_or_default();
-        Ok(before.calls >= self.calls || before.minutes.saturating_add(minutes) > self.minutes)
+        let of_calls = before.calls.saturating_add(calls);
+        Ok(of_calls > self.calls || before.minutes.saturating_add(minutes) > self.minutes)
     }
 
-    /// Adds a call of so many minutes, if there is room.
-    fn add(&self, db: &Db, minutes: u32, now: Timestamp) -> Result<Write, StoreError> {
-        let set = "SET #expires = :expires ADD #minutes :minutes, #calls :one";
+    /// Adds these calls, if there is room.
+    fn add(&self, db: &Db, calls: u32, minutes: u32, now: Timestamp) -> Result<Write, StoreError> {
+        let set = "SET #expires = :expires ADD #minutes :minutes, #calls :calls";
         Write::update(&db.tables.messages, self.key(now), set)
-            .only_if("attribute_not_exists(#minutes) OR (#minutes <= :room AND #calls < :most)")
+            .only_if("attribute_not_exists(#minutes) OR (#minutes <= :minutes_before AND #calls <= :calls_before)")
             .bind("minutes", minutes)?
-            .bind("one", 1)?
-            .bind("room", self.minutes.saturating_sub(minutes))?
-            .bind("most", self.calls)?
+            .bind("calls", calls)?
+            // The highest counts to which they may be added.
+            .bind("minutes_before", self.minutes.saturating_sub(minutes))?
+            .bind("calls_before", self.calls.saturating_sub(calls))?
             .bind("expires", (day(now) + 2) * DAY_SECS)
     }
 
     fn full(&self) -> String {
-        let Counter { whose, minutes, calls, .. } = self;
-        format!(
-            "{whose} calls numbers outside this deployment at most {calls} times and for {minutes} minutes in a UTC day, and \
-             less is left today"
-        )
+        format!("{} to numbers outside this deployment in a UTC day, and less is left today", self.limit)
     }
 }
 
@@ -361,12 +412,60 @@ struct Leg<'a> {
     task: &'a Task,
     from: &'a Number,
     brief: &'a Brief<'a>,
+    /// The number, its place in the job, and the longest length.
+    to: &'a Number,
+    index: u32,
+    minutes: u32,
 }
 
 impl Leg<'_> {
-    async fn go_on(&self) -> Result<Stands, StoreError> {
-        let row = load(&self.toolbox.db, self.task.request_id).await?;
-        let mut row = row.ok_or_else(|| StoreError::new("a call outside has no row"))?;
+    /// What became of the call, if it is over. Unless the number `is_last`, that is stored before the next one has its turn: so
+    /// it neither changes later nor is asked for again.
+    async fn go_on(&self, is_last: bool) -> Result<Stands, StoreError> {
+        let db = &self.toolbox.db;
+        let mut row = match load(db, self.task.request_id, self.index).await? {
+            Some(row) => row,
+            None if self.task.is_over => return Ok(self.not_called("the calls before took too long")),
+            None => self.begin().await?,
+        };
+        if let Some(over) = row.over.take() {
+            let turns = calls::turns(db, self.call_id()).await?;
+            return Ok(Stands::Over(Box::new(Over { turns, ..over })));
+        }
+        let stands = self.go_on_with(row).await?;
+        if let Stands::Over(over) = &stands
+            && !is_last
+        {
+            calls::add_turns(db, self.call_id(), 0, &over.turns, self.toolbox.clock.now()).await?;
+            let write = Write::update(&db.tables.messages, key(self.task.request_id, self.index), "SET #over = :over")
+                .only_if("attribute_exists(#pk)")
+                .bind("over", over)?;
+            db.write_if(write).await?;
+        }
+        Ok(stands)
+    }
+
+    /// Makes the row of a number whose turn it is.
+    async fn begin(&self) -> Result<Row, StoreError> {
+        let (db, id) = (&self.toolbox.db, self.task.request_id);
+        let row = Row::new(self.task, self.to, self.minutes, self.toolbox.clock.now());
+        if db.write_if(Write::put(&db.tables.messages, key(id, self.index), &row)?.only_if_new()).await? {
+            return Ok(row);
+        }
+        self.reload().await
+    }
+
+    async fn reload(&self) -> Result<Row, StoreError> {
+        let found = load(&self.toolbox.db, self.task.request_id, self.index).await?;
+        found.ok_or_else(|| StoreError::new("a call outside has no row"))
+    }
+
+    /// The id of its record.
+    fn call_id(&self) -> RequestId {
+        RequestId::bought_with("outside", &[self.task.request_id.bytes(), &self.index.to_be_bytes()])
+    }
+
+    async fn go_on_with(&self, mut row: Row) -> Result<Stands, StoreError> {
         if row.state == State::Pending {
             match self.place(&row).await? {
                 Ok(placed) => row = placed,
@@ -390,7 +489,7 @@ impl Leg<'_> {
     /// A call that did not come about.
     fn not_called(&self, reason: &str) -> Stands {
         Stands::Over(Box::new(Over {
-            status: "failed",
+            status: Status::Failed,
             ended_reason: reason.to_owned(),
             length: None,
             turns: Vec::new(),
@@ -447,7 +546,7 @@ impl Leg<'_> {
         let first = disclosure(self.brief.caller_name);
         let placing = Placing {
             request_id: self.task.request_id,
-            index: INDEX,
+            index: self.index,
             line: row.line.as_deref().unwrap_or_default(),
             to: &row.to,
             minutes: row.minutes,
@@ -462,7 +561,7 @@ impl Leg<'_> {
     /// Looks for a call whose placing was not answered. `Err`: it is not known.
     async fn find(&self, row: &Row) -> Result<Result<Row, Stands>, StoreError> {
         let now = self.toolbox.clock.now();
-        let (placing, line) = ((self.task.request_id, INDEX), row.line.as_deref().unwrap_or_default());
+        let (placing, line) = ((self.task.request_id, self.index), row.line.as_deref().unwrap_or_default());
         let given_up = match providers::find(self.toolbox, placing, line, row.since, Instant::now() + ASK).await {
             Ok(Some(id)) => {
                 let found = Row { state: State::Placed, provider_id: Some(id), ..row.clone() };
@@ -520,9 +619,8 @@ impl Leg<'_> {
     /// Puts the call on record, so that a link can lead to its recording.
     async fn recorded(&self, row: &Row, provider_id: &str, facts: &Facts) -> Result<String, StoreError> {
         let toolbox = self.toolbox;
-        let (request, index) = (self.task.request_id, INDEX.to_be_bytes());
         let call = Call {
-            id: RequestId::bought_with("outside", &[request.bytes(), &index]),
+            id: self.call_id(),
             direction: Direction::Outbound,
             agent: row.agent,
             caller: Some(row.agent),
@@ -563,14 +661,13 @@ impl Leg<'_> {
             return Ok(next);
         }
         // An earlier write whose answer was lost, or another run of the job.
-        let found = load(&self.toolbox.db, self.task.request_id).await?;
-        found.ok_or_else(|| StoreError::new("a call outside has no row"))
+        self.reload().await
     }
 
     async fn change(&self, next: &Row, before: State) -> Result<bool, StoreError> {
         let db = &self.toolbox.db;
-        let write = Write::put(&db.tables.messages, key(self.task.request_id), next)?
-            .only_if("#state = :before")
+        let write = Write::put(&db.tables.messages, key(self.task.request_id, self.index), next)?
+            .only_if("#state = :before AND attribute_not_exists(#over)")
             .bind("before", before)?;
         db.write_if(write).await
     }
@@ -579,21 +676,21 @@ impl Leg<'_> {
 fn over(facts: Facts, recording_url: Option<String>, brief: &Brief<'_>) -> Over {
     let length = facts.length();
     let status = match facts.verdict {
-        Verdict::Unreachable | Verdict::Provider => "failed",
-        Verdict::Cancelled if length.is_none() => "failed",
-        Verdict::Usual if length.is_none() => "no_answer",
-        Verdict::Usual | Verdict::Cancelled => "completed",
+        Verdict::Unreachable | Verdict::Provider => Status::Failed,
+        Verdict::Cancelled if length.is_none() => Status::Failed,
+        Verdict::Usual if length.is_none() => Status::NoAnswer,
+        Verdict::Usual | Verdict::Cancelled => Status::Completed,
     };
     Over {
         status,
         // What fails by the provider's fault costs nothing.
-        length: length.filter(|_| status != "failed"),
+        length: length.filter(|_| status != Status::Failed),
         found: found(brief, &facts.answered, facts.outcome),
         ended_reason: facts.reason,
         turns: facts.turns,
         summary: facts.summary,
         is_success: facts.is_success,
-        outcome: facts.outcome,
+        outcome: facts.outcome.map(str::to_owned),
         callback_number: facts.callback,
         recording_url,
     }
@@ -604,49 +701,43 @@ fn found(brief: &Brief<'_>, answered: &[usize], outcome: Option<&str>) -> Found 
     Found { points: points.collect(), message_left: outcome == Some("voicemail_left") }
 }
 
-/// The result, and what is charged.
-fn ended(task: &Task, price: &Price, phone: &Phone, to: &Number, over: &Over) -> Output {
-    let is_bought = phone.bought_by == task.request_id;
-    let lengths: Vec<Duration> = over.length.into_iter().collect();
-    let used = price.used(&lengths, is_bought);
-    let seconds = over.length.map_or(0, started_seconds);
-    let points = over.found.points.iter().map(|(point, answered)| json!({"point": point, "answered": answered}));
-    let mut data = json!({"points": points.collect::<Vec<Value>>(), "message_left": over.found.message_left});
-    if let Some(number) = &over.callback_number {
-        data["callback_number"] = json!(number);
+/// The result of a job whose calls are all over, and what is charged.
+fn ended(task: &Task, price: &Price, phone: &Phone, called: Vec<(&Number, Over)>) -> Output {
+    let is_one = called.len() == 1;
+    let spoken = called.iter().filter(|(_, over)| !over.turns.is_empty());
+    let told_of = |(to, over): &(&Number, Over)| {
+        let summary = over.summary.as_ref()?;
+        Some(if is_one { summary.clone() } else { format!("{}: {summary}", to.as_str()) })
+    };
+    let summaries: Vec<String> = called.iter().filter_map(told_of).collect();
+    let found = called.iter().map(|(_, over)| over.found.clone()).reduce(Found::and).unwrap_or_default();
+    // As the provider's model judges; else, or if no call alone reached it all, by the points of all calls together.
+    let judged = called.iter().filter_map(|(_, over)| over.is_success).reduce(|one, other| one || other);
+    let told = Told {
+        status: called.iter().map(|(_, over)| over.status).max().unwrap_or(Status::Failed).as_str(),
+        said: spoken.map(|(to, over)| (to.as_str().to_owned(), dialogue::transcript(&over.turns))).collect(),
+        summary: (!summaries.is_empty()).then(|| summaries.join("\n")),
+        is_success: match judged {
+            Some(true) => true,
+            Some(false) if is_one => false,
+            _ => found.is_all(),
+        },
+        found,
+        callback_number: called.iter().find_map(|(_, over)| over.callback_number.clone()),
+        legs: called.into_iter().map(|(to, over)| of_leg(to, over)).collect(),
+    };
+    result::output(task, price, phone, &told, SOURCE)
+}
+
+fn of_leg(to: &Number, over: Over) -> result::Leg {
+    result::Leg {
+        to: to.clone(),
+        outcome: over.outcome,
+        ended_reason: over.ended_reason,
+        length: over.length.unwrap_or_default(),
+        is_charged: over.length.is_some(),
+        recording_url: over.recording_url,
     }
-    let is_success = over.is_success.unwrap_or_else(|| over.found.is_all());
-    let leg = json!({
-        "to": to,
-        "outcome": over.outcome,
-        "ended_reason": over.ended_reason,
-        "duration_seconds": seconds,
-    });
-    let mut result = json!({
-        "status": over.status,
-        "ended_reason": over.ended_reason,
-        "duration_seconds": seconds,
-        "transcript": (!over.turns.is_empty()).then(|| dialogue::transcript(&over.turns)),
-        "summary": over.summary,
-        "success_evaluation": if is_success { "pass" } else { "fail" },
-        "structured_data": data,
-        "outcome": over.outcome,
-        "recording_url": over.recording_url,
-        "from": phone.number,
-        "legs": [leg],
-        "cost": used.to_string(),
-        "untrusted": true,
-    });
-    if let Some(left) = task.price.checked_sub(used).filter(|left| !left.is_zero()) {
-        result["credit_issued"] = json!(left.to_string());
-    }
-    if is_bought {
-        result["registration"] = json!({"phone_number": phone.number, "fee": price.fee.to_string()});
-    }
-    if over.ended_reason == Unavailable::FrozenByOwner.as_str() {
-        result["warning"] = json!(over.ended_reason);
-    }
-    Output::new(result, SOURCE).charging(used)
 }
 
 /// The first words of every call. Nothing switches them off.
@@ -734,12 +825,12 @@ mod tests {
         };
         let minute = Some(Duration::from_secs(61));
         for (verdict, is_answered, status, length) in [
-            (Verdict::Usual, true, "completed", minute),
-            (Verdict::Usual, false, "no_answer", None),
-            (Verdict::Cancelled, true, "completed", minute),
-            (Verdict::Cancelled, false, "failed", None),
-            (Verdict::Unreachable, false, "failed", None),
-            (Verdict::Provider, true, "failed", None),
+            (Verdict::Usual, true, Status::Completed, minute),
+            (Verdict::Usual, false, Status::NoAnswer, None),
+            (Verdict::Cancelled, true, Status::Completed, minute),
+            (Verdict::Cancelled, false, Status::Failed, None),
+            (Verdict::Unreachable, false, Status::Failed, None),
+            (Verdict::Provider, true, Status::Failed, None),
         ] {
             let over = over(facts(verdict, is_answered), None, &brief(&["One", "Two"]));
             assert_eq!((over.status, over.length), (status, length), "{verdict:?}");

@@ -129,6 +129,8 @@ async fn check_targets(
     let mut wrong = Vec::new();
     // Each is called once.
     let mut here: Vec<Number> = Vec::new();
+    // Where the input names numbers outside.
+    let mut leaving = Vec::new();
     for (index, text) in outbound::named(input).enumerate() {
         let Ok(number) = Number::parse(text) else { continue };
         let path = outbound::path(count, index);
@@ -143,11 +145,20 @@ async fn check_targets(
         } else if number.is_fictitious() {
             wrong.push(FieldError::new(path, "is a number that nobody here has"));
         } else {
-            outside::check(toolbox, &number, &path, count, request.agent, minutes).await?;
+            outside::check(toolbox, &number)?;
+            leaving.push(path);
         }
+    }
+    if !here.is_empty() {
+        let apart = "is outside this deployment, and others of the call are not: buy a call for each kind";
+        wrong.extend(leaving.iter().map(|path| FieldError::new(path.clone(), apart)));
     }
     if !wrong.is_empty() {
         return Err(ApiError::InvalidRequest(wrong));
+    }
+    if !leaving.is_empty() {
+        let calls = u32::try_from(targets(input).len()).unwrap_or(u32::MAX);
+        return outside::check_room(toolbox, request.agent, calls, calls.saturating_mul(minutes)).await;
     }
     let Some(agent) = request.agent else { return Ok(()) };
     let now = toolbox.clock.now();

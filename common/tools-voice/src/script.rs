@@ -7,6 +7,7 @@
 
 use base::untrusted_text::visible;
 use base::words::{is_stop_word, stem, words};
+use serde::{Deserialize, Serialize};
 
 use crate::call::Mode;
 use crate::dialogue::{MAX_SAID, Speaker, Turn, cleaned};
@@ -45,7 +46,7 @@ pub struct Brief {
 }
 
 /// What came of the points.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// Each point, and whether it was answered.
     pub points: Vec<(String, bool)>,
