@@ -22,9 +22,9 @@ use crate::support::platform::payment;
 use crate::support::relay::relay;
 use crate::support::{Answer, Payer, Platform, run, stack, stack_with};
 
-const POLICY: &str = "/v1/agents/me/action-policy";
+pub(crate) const POLICY: &str = "/v1/agents/me/action-policy";
 const APPROVALS: &str = "/v1/approvals";
-const APPROVER: &str = "alice@example.com";
+pub(crate) const APPROVER: &str = "alice@example.com";
 
 /// Sends a request with a fresh proof, made at the stack's time.
 async fn send(stack: &Stack, payer: &Payer, method: &str, path: &str, body: Value) -> Answer {
@@ -52,7 +52,7 @@ fn question() -> Value {
 }
 
 /// The path of the link in the mail about an approval.
-fn link(stack: &Stack, approval: &Value) -> String {
+pub(crate) fn link(stack: &Stack, approval: &Value) -> String {
     let id = approval["approval_id"].as_str().expect("an id");
     let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
     let (headers, body) = mail.split_once("\r\n\r\n").expect("a body");
@@ -62,7 +62,7 @@ fn link(stack: &Stack, approval: &Value) -> String {
     url.strip_prefix(&stack.base_url).expect("a link to this stack").to_owned()
 }
 
-async fn decide(payer: &Payer, path: &str, form: &str) -> Answer {
+pub(crate) async fn decide(payer: &Payer, path: &str, form: &str) -> Answer {
     let headers = [("content-type", "application/x-www-form-urlencoded")];
     payer.client.send("POST", path, &headers, form.to_owned()).await.expect("an answer")
 }

@@ -20,6 +20,7 @@ use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBE
 use tools_voice::{calls, exchange};
 
 use super::{Agent, EXCHANGE, MINUTE, call_id, data, settings};
+use crate::approvals::{APPROVER, POLICY, decide, link};
 use crate::support::{Answer, run, stack, stack_with};
 
 /// More calls than there are workers.
@@ -467,5 +468,58 @@ fn open_calls_hold_no_worker() {
             let job = bob.payer.get(&format!("/v1/requests/{call}")).await.json();
             assert!(matches!(job["status"].as_str(), Some("pending" | "processing")), "{job}");
         }
+    });
+}
+
+/// Otherwise a dial would do for nothing what the owner forbids to buy.
+#[test]
+fn a_dial_keeps_to_the_owners_action_policy() {
+    run(async {
+        let stack = stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let rule = async |action: &str, when: Value| {
+            let rules = json!([{"tool": "voice", "action": action, "when": when}]);
+            let put = json!({"rules": rules, "approver": {"email": APPROVER}});
+            let put = carl.payer.change("PUT", POLICY, &put).await;
+            assert_eq!(put.status, 200, "{}", put.text);
+        };
+        // No minute of the day is in both of these.
+        let (day, night) = (json!({"start": "06:00", "end": "18:00"}), json!({"start": "18:00", "end": "06:00"}));
+        let hours = |mut hours: Value| {
+            hours["timezone"] = json!("UTC");
+            json!({"outside_hours": hours})
+        };
+        let is_day = (6 * 3600..18 * 3600).contains(&stack.app.clock.now().secs().rem_euclid(24 * 3600));
+        for when in [json!({"always": true}), hours(if is_day { night } else { day }), json!({"recipients_over": 0})] {
+            rule("deny", when.clone()).await;
+            let denied = carl.dial(&of_bob.number).await;
+            assert_eq!(denied.error(), (403, "action_denied_by_policy".to_owned()), "{when}");
+        }
+        assert!(bob.calls("").await.is_empty());
+
+        // An approval releases one dial of this number.
+        rule("require_approval", json!({"always": true})).await;
+        let held = carl.dial(&of_bob.number).await;
+        assert_eq!(held.error(), (403, "approval_required".to_owned()), "{}", held.text);
+        let held = held.json();
+        let page = link(&stack, &held["approval"]);
+        assert_eq!(decide(&carl.payer, &page, "decision=approve").await.status, 200);
+        let id = held["approval_id"].as_str().expect("an id");
+        for expected in [201, 403] {
+            let proof = carl.payer.proof("write");
+            let headers =
+                [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("x-approval-id", id)];
+            let body = json!({"to": of_bob.number}).to_string();
+            let answer = carl.payer.client.send("POST", EXCHANGE, &headers, body).await.expect("an answer");
+            assert_eq!(answer.status, expected, "{}", answer.text);
+        }
+        assert_eq!(bob.calls("").await.len(), 1);
+
+        // A dial costs nothing.
+        rule("deny", json!({"amount_over_usdc": "0.1"})).await;
+        let open: RequestId = bob.calls("").await[0]["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+        assert_eq!(carl.hang_up(open).await.status, 200);
+        carl.ring(&of_bob.number).await;
     });
 }

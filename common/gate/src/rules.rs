@@ -5,8 +5,10 @@
 //! the day's counters stay within the caps.
 
 use base::clock::Timestamp;
+use base::digest::{canonical_json, sha256_parts};
 use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
+use http::HeaderMap;
 use ledger::account::Account;
 use ledger::budget::{Budget, Cap};
 use ledger::charge::Charge;
@@ -17,12 +19,14 @@ use ledger::webhooks::{Event, EventKind, outbox};
 use platform::auth::Caller;
 use platform::http::ApiError;
 use platform::http::error::OverBudget;
-use platform::http::log;
+use platform::http::{headers, log};
 use platform::store::{StoreError, Write, WriteError};
-use serde_json::json;
+use serde_json::{Map, Value, json};
+use tools::spec::ToolSpec;
 
 use super::Gate;
 use super::order::Order;
+use crate::approvals::gate::approval_was_used;
 use crate::approvals::{GateCall, GateVerdict, gate_check};
 
 /// A charge that the rules are to allow.
@@ -81,6 +85,39 @@ impl Gate {
                 Ok((judged, consume.map(|write| *write)))
             }
         }
+    }
+
+    /// Refuses or holds a free action that the owner's action policy does not allow: it is judged like a call of `tool` with this
+    /// input that costs nothing. An approval that releases it (`X-Approval-Id`) is used up.
+    ///
+    /// # Errors
+    /// Those of [`gate_check`].
+    pub async fn check_free(
+        &self,
+        tool: &ToolSpec,
+        caller: &Caller,
+        input: &Map<String, Value>,
+        headers: &HeaderMap,
+    ) -> Result<(), ApiError> {
+        let canonical = canonical_json(&Value::Object(input.clone()));
+        // The approval of a bought call with the same body releases no free one.
+        let body = sha256_parts(&[b"free".as_slice(), canonical.as_bytes()]);
+        let call = GateCall {
+            agent: caller.agent,
+            tool,
+            input,
+            amount: Usdc::ZERO,
+            body: &body,
+            approval_id: headers::approval_id(headers)?,
+            consume: true,
+            now: self.app.clock.now(),
+        };
+        let GateVerdict::Released { consume: Some(consume), .. } =
+            gate_check(&self.app.db, &self.notices, &call).await?
+        else {
+            return Ok(());
+        };
+        if self.app.db.write_if(*consume).await? { Ok(()) } else { Err(approval_was_used()) }
     }
 
     /// Refuses what the owner's rules do not allow, with the day's counters as they are now. For quotes and dry runs;

@@ -57,6 +57,8 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         let route = "POST /v1/tools/voice/exchange";
         let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
         let dial = async {
+            // Otherwise what the owner forbids to buy could be had for nothing.
+            state.gate.check_free(&outbound::SPEC, &caller, &input, &headers).await?;
             let price = ringing::price_of_minute(&state.app().config);
             let dialled = exchange::dial(state.toolbox(), caller.agent, &from, &to, id, price).await?;
             rang(&state, dialled).await

@@ -14,6 +14,12 @@ use super::shape::{Member, Named, Shape, has, may};
 use super::shared::{OK, SETTLEMENT};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, sms};
 
+pub const APPROVAL_ID: Field = Field::optional(
+    "X-Approval-Id",
+    Kind::Text { min: 0, max: MAX_APPROVAL_BYTES, format: Some(&super::shared::ASCII) },
+    "The approval that releases a held call",
+);
+
 /// Headers of a paid call. Payments in other dialects are accepted too (README); these are the ones to send.
 static HEADERS: &[Field] = &[
     IDEMPOTENCY_KEY,
@@ -37,11 +43,7 @@ static HEADERS: &[Field] = &[
         super::FLAG,
         "`true`: a dry run. It says what the call would cost and whether it would be refused; nothing is charged or written",
     ),
-    Field::optional(
-        "X-Approval-Id",
-        Kind::Text { min: 0, max: MAX_APPROVAL_BYTES, format: Some(&super::shared::ASCII) },
-        "The approval that releases a held call",
-    ),
+    APPROVAL_ID,
 ];
 
 /// Refusals of a paid call, besides those that follow from who may call.

@@ -9,6 +9,7 @@ use tools_voice::dialogue::MAX_SAID;
 use super::schemas;
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
+use super::tools::APPROVAL_ID;
 use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation};
 
 const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
@@ -264,15 +265,19 @@ pub static OPERATIONS: &[Operation] = &[
              turns: say something, hear the answer. After 55 seconds without a word of yours the call ends. One call at a time.",
         )
         .auth(Auth::Agent)
-        .headers(&[IDEMPOTENCY_KEY])
+        .headers(&[IDEMPOTENCY_KEY, APPROVAL_ID])
         .body(Body::Fields(DIAL))
         .answers(&[Answer::ok("The call was declined", ONE_RANG), Answer::json(201, "It was answered", ONE_RANG)])
         .refuses(&[
             (400, "number_needed"),
             (400, "emergency_number_blocked"),
             (403, "frozen_by_owner"),
+            (403, "action_denied_by_policy"),
+            (403, "approval_required"),
+            (403, "approval_invalid"),
             (404, "number_not_in_service"),
             (409, "line_busy"),
+            (409, "too_many_pending_approvals"),
             TAKEN,
             REUSED,
             (429, "voice_limit_reached"),
