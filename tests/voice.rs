@@ -173,3 +173,15 @@ async fn phone_for(toolbox: &Toolbox, agent: AgentId) -> Phone {
     let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
     phone
 }
+
+/// A finished job's result, which has exactly what the tool's schema says.
+#[track_caller]
+fn described(job: &Value) -> &Value {
+    let mut schema = (tools_voice::outbound::SPEC.output)();
+    schema["additionalProperties"] = json!(false);
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let result = &job["result"];
+    let wrong: Vec<String> = schema.iter_errors(result).map(|error| error.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:?}: {job}");
+    result
+}

@@ -17,7 +17,7 @@ use tools_voice::outbound;
 use tools_voice::velocity::{MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER};
 
 use super::exchange::counted;
-use super::{Agent, FUNDS, MINUTE, inbound_of};
+use super::{Agent, FUNDS, MINUTE, described, inbound_of};
 use crate::support::crashes::{Death, Dying, Survived, die_at_steps};
 use crate::support::{Answer, run, stack};
 
@@ -89,7 +89,7 @@ fn an_agent_buys_a_call_to_another() {
         assert_eq!((&accepted["tool"], &accepted["call"]), (&json!("voice"), &call), "{accepted}");
 
         let job = ada.payer.finished(accepted["request_id"].as_str().expect("an id")).await;
-        let result = &job["result"];
+        let result = described(&job);
         for (member, value) in [
             ("status", json!("completed")),
             ("outcome", json!("reached_person")),
@@ -144,7 +144,7 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
         let of_nobody = ada.payer.ask(CALL, &alone).await;
         assert_eq!(carl.payer.change("DELETE", &inbound_of(&switched_off), &json!({})).await.status, 200);
         let job = redeemed(&ada, &unpaid, &body).await;
-        let result = &job["result"];
+        let result = described(&job);
         let legs: Vec<(&Value, &Value)> = result["legs"]
             .as_array()
             .unwrap_or_else(|| panic!("{job}"))
@@ -165,7 +165,7 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
 
         let nobody = redeemed(&ada, &of_nobody, &alone).await;
         assert_eq!(nobody["status"], "completed", "{nobody}");
-        let result = &nobody["result"];
+        let result = described(&nobody);
         assert_eq!((&result["status"], &result["cost"]), (&json!("no_answer"), &json!("0.000000")), "{nobody}");
         assert_eq!(money(&ada, &stack).await, (8 * MINUTE, 7 * MINUTE), "{nobody}");
     });

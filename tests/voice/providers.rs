@@ -24,7 +24,7 @@ use tools_voice::outside::MAX_MINUTES_A_DAY;
 use tools_voice::quiet::is_quiet;
 
 use super::exchange::counted;
-use super::{Agent, FUNDS, MINUTE, settings};
+use super::{Agent, FUNDS, MINUTE, described, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
 const HOOK: &str = "/v1/providers/vapi";
@@ -163,7 +163,7 @@ impl Vapi {
                 "artifact": {"messages": messages, "recordingUrl": "https://storage.vapi.ai/private.mp3"},
                 "analysis": {
                     "summary": "They talked about bread.", "successEvaluation": "true",
-                    "structuredData": {"outcome": "reached_person", "answered": ["1"]},
+                    "structuredData": {"outcome": "reached_person", "answered": ["1"], "callback_number": "+1 415"},
                 },
             }),
         );
@@ -728,7 +728,7 @@ fn a_call_outside_is_placed_once_and_charged_by_its_record() {
         assert_eq!(finished(&ada, id).await, None);
         vapi.ends(&call, now, 70, "customer-ended-call");
         let job = vapi.reports(&stack, &call, &ada, id).await;
-        let result = &job["result"];
+        let result = described(&job);
         for (member, value) in [
             ("status", json!("completed")),
             ("outcome", json!("reached_person")),
@@ -743,7 +743,9 @@ fn a_call_outside_is_placed_once_and_charged_by_its_record() {
         ] {
             assert_eq!(result[member], value, "{member}: {job}");
         }
-        assert_eq!(result["structured_data"]["points"], json!([{"point": "Ask what bread costs", "answered": true}]));
+        let points = json!([{"point": "Ask what bread costs", "answered": true}]);
+        let data = json!({"points": points, "message_left": false, "callback_number": "+1 415"});
+        assert_eq!(result["structured_data"], data);
         assert!(recording(&stack, &result["recording_url"]).await.is_some());
         assert_eq!(money(&ada, &stack).await, (3 * MINUTE, MINUTE));
         vapi.posts(&stack, "end-of-call-report", &call).await;
@@ -786,7 +788,7 @@ fn a_call_whose_placing_was_not_answered_is_looked_for_and_never_placed_again() 
                 finished(&ada, id).await
             })
             .await;
-            assert_eq!(job["result"]["status"], status, "{next:?}: {job}");
+            assert_eq!(described(&job)["status"], status, "{next:?}: {job}");
             assert_eq!(vapi.placed().len() - before, placings, "{next:?}: {job}");
             let has = money(&ada, &stack).await;
             assert_eq!((has.0 - had.0, has.1 - had.1), (3 * MINUTE, back * MINUTE), "{next:?}: {job}");
@@ -925,7 +927,7 @@ fn numbers_outside_are_called_one_after_the_other() {
         vapi.ends(&first, clock.now(), 170, "pipeline-error-openai-llm-failed");
         vapi.ends(&third, clock.now(), 20, "voicemail");
         let job = vapi.reports(&stack, &third, &ada, id).await;
-        let result = &job["result"];
+        let result = described(&job);
         let legs: Vec<(&Value, &Value, &Value)> = result["legs"]
             .as_array()
             .unwrap_or_else(|| panic!("{job}"))

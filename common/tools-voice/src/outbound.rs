@@ -652,22 +652,7 @@ fn output() -> Value {
                 "enum": ["pass", "fail"],
                 "description": "pass: each point of the objective was answered",
             },
-            "structured_data": {
-                "type": "object",
-                "properties": {
-                    "points": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "properties": {"point": text, "answered": {"type": "boolean"}},
-                            "required": ["point", "answered"],
-                        },
-                    },
-                    "message_left": {"type": "boolean"},
-                    "callback_number": text,
-                },
-                "required": ["points", "message_left"],
-            },
+            "structured_data": result::schema(),
             "outcome": outcome,
             "recording_url": {"type": ["string", "null"], "description": "Null without a recording"},
             "from": {"type": "string", "description": "Your number"},

@@ -19,7 +19,7 @@ pub const DEFAULT_MINUTES: u32 = 10;
 /// Most numbers of one call.
 pub const MAX_TARGETS: usize = 5;
 /// Most success criteria and talking points of a plan.
-const MAX_POINTS: usize = 5;
+pub const MAX_POINTS: usize = 5;
 /// Most characters of one, and of the summary of an objective.
 const MAX_POINT: usize = 200;
 /// Words that an assistant says in a minute, with the answers between.

@@ -8,7 +8,7 @@ use tools_sms::number::Number;
 use tools_sms::phone::Phone;
 
 use crate::call::started_seconds;
-use crate::plan::Price;
+use crate::plan::{MAX_POINTS, Price};
 use crate::script::Found;
 
 /// What can come of a number, the best first.
@@ -75,6 +75,37 @@ pub(crate) fn output(task: &Task, price: &Price, phone: &Phone, told: &Told, sou
         result["warning"] = json!(Unavailable::FrozenByOwner.as_str());
     }
     Output::new(result, source).charging(used)
+}
+
+/// The schema of `structured_data`: the same for every call, so that a caller can check it.
+pub(crate) fn schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "What was found out, in the same form for every call",
+        "properties": {
+            "points": {
+                "type": "array",
+                "description": "The points of the objective, in their order",
+                "maxItems": MAX_POINTS,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "point": {"type": "string"},
+                        "answered": {"type": "boolean", "description": "In one of the calls at least"},
+                    },
+                    "required": ["point", "answered"],
+                    "additionalProperties": false,
+                },
+            },
+            "message_left": {"type": "boolean", "description": "Somebody, or a machine, took a message"},
+            "callback_number": {
+                "type": "string",
+                "description": "Where the other side wants to be called back, in its own words; untrusted",
+            },
+        },
+        "required": ["points", "message_left"],
+        "additionalProperties": false,
+    })
 }
 
 fn structured_data(found: &Found, callback_number: Option<&str>) -> Value {
