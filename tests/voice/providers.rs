@@ -19,12 +19,12 @@ use local::{Options, Stack};
 use platform::store::queue;
 use serde_json::{Value, json};
 use tools_sms::number::Number;
-use tools_sms::phone::Phone;
+use tools_sms::phone::{self, Phone};
 use tools_voice::outside::MAX_MINUTES_A_DAY;
 use tools_voice::quiet::is_quiet;
 
 use super::exchange::counted;
-use super::{Agent, FUNDS, MINUTE, described, settings};
+use super::{Agent, FUNDS, MINUTE, NUMBERS, data, described, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
 const HOOK: &str = "/v1/providers/vapi";
@@ -699,10 +699,19 @@ fn a_call_outside_is_placed_once_and_charged_by_its_record() {
         let vapi = Vapi::start().await;
         let stack = vapi.stack().await;
         let (ada, of_ada) = Agent::with_number(&stack).await;
+        let capable = async || {
+            let numbers = data(&ada.payer.get(NUMBERS).await)["numbers"].clone();
+            (numbers[0]["voice_capable"].clone(), numbers[0]["sms_capable"].clone())
+        };
+        assert_eq!(capable().await, (json!(true), json!(false)), "Vapi carries no texts");
+        // Vapi got the number later.
+        phone::note_line(&stack.app.db, &of_ada, None).await.expect("a database");
+        assert_eq!(capable().await.0, false);
         let now = stack.app.clock.now();
         let to = outside(now);
         let id = buy(&ada, to).await;
         let placed = eventually("the call", || async { vapi.placed().first().cloned() }).await;
+        assert_eq!(capable().await.0, true);
         let first = "Hello, this is an AI assistant calling for Ann. This call is recorded.";
         for (pointer, value) in [
             ("/name", json!(format!("{id}.0"))),

@@ -83,9 +83,14 @@ pub struct Phone {
 }
 
 impl Phone {
-    /// Whether it makes and takes calls.
+    /// Whether it makes and takes calls, as far as is known: the provider of calls had it when it was last asked.
     pub fn is_voice_capable(&self) -> bool {
-        self.source == EMBEDDED || self.line.is_some()
+        self.lost_at.is_none() && (self.source == EMBEDDED || self.line.is_some())
+    }
+
+    /// Whether its source carries texts. Those between agents here need no provider, and reach every number.
+    pub fn is_sms_capable(&self) -> bool {
+        self.lost_at.is_none() && (self.source == EMBEDDED || providers::NAMES.contains(&self.source.as_str()))
     }
 
     /// Its last use that this row knows of. Getting it is one.
@@ -464,6 +469,20 @@ pub fn release(db: &Db, phone: &Phone, owner: &Owner, now: Timestamp) -> Result<
     Ok(vec![delete.bind("number", &phone.number)?, rest])
 }
 
+/// Notes the id that the provider of calls has for a number; `None`: it does not have the number.
+pub async fn note_line(db: &Db, phone: &Phone, line: Option<&str>) -> Result<(), StoreError> {
+    if phone.line.as_deref() == line {
+        return Ok(());
+    }
+    let key = key_of(phone.agent, &phone.source);
+    let write = match line {
+        Some(line) => Write::update(&db.tables.messages, key, "SET #line = :line").bind("line", line)?,
+        None => Write::update(&db.tables.messages, key, "REMOVE #line"),
+    };
+    let write = write.only_if("#number = :number").bind("number", &phone.number)?;
+    db.write_if(write).await.map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -481,5 +500,30 @@ mod tests {
         }
         assert_eq!(of_one, numbers(1), "the same in every attempt");
         assert_ne!(of_one[0], numbers(2)[0]);
+    }
+
+    #[test]
+    fn a_number_serves_what_its_providers_do() {
+        for (source, line, is_lost, voice, sms) in [
+            (EMBEDDED, None, false, true, true),
+            ("twilio", None, false, false, true),
+            ("twilio", Some("line"), false, true, true),
+            ("vapi", Some("line"), false, true, false),
+            ("vapi", Some("line"), true, false, false),
+        ] {
+            let phone = Phone {
+                id: Uuid::nil(),
+                agent: AgentId::from_bytes([1; 16]),
+                number: Number::fictitious(1),
+                source: source.to_owned(),
+                bought_by: RequestId::from_bytes([1; 16]),
+                created: Timestamp::from_secs(0),
+                last_used_at: None,
+                lost_at: is_lost.then_some(Timestamp::from_secs(1)),
+                inbound: None,
+                line: line.map(str::to_owned),
+            };
+            assert_eq!((phone.is_voice_capable(), phone.is_sms_capable()), (voice, sms), "{source} {line:?} {is_lost}");
+        }
     }
 }

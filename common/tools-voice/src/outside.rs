@@ -294,7 +294,7 @@ pub(crate) async fn work(
         let percent = u8::try_from(called.len() * 100 / to.len()).unwrap_or(99);
         task.reporter.say(percent, format!("{} of {} numbers were called", called.len(), to.len()));
         let is_last = called.len() + 1 == to.len();
-        let leg = Leg { toolbox, task, from: &phone.number, brief: &brief, index, to: number, minutes: price.minutes };
+        let leg = Leg { toolbox, task, phone: &phone, brief: &brief, index, to: number, minutes: price.minutes };
         match leg.go_on(is_last).await? {
             Stands::Waits(until) => return Ok(Output::waiting(until, SOURCE)),
             Stands::Over(over) => called.push((number, *over)),
@@ -410,7 +410,8 @@ fn day(now: Timestamp) -> i64 {
 struct Leg<'a> {
     toolbox: &'a Toolbox,
     task: &'a Task,
-    from: &'a Number,
+    /// The number that calls.
+    phone: &'a Phone,
     brief: &'a Brief<'a>,
     /// The number, its place in the job, and the longest length.
     to: &'a Number,
@@ -518,12 +519,13 @@ impl Leg<'_> {
         }
         let deadline = Instant::now() + ASK;
         let line = match lines(self.toolbox, deadline).await {
-            Ok(lines) => lines.into_iter().find(|line| line.number == *self.from),
+            Ok(lines) => lines.into_iter().find(|line| line.number == self.phone.number),
             Err(error) => {
                 log::failure("the provider did not tell its numbers", &error.detail());
                 return Ok(Err(Stands::Waits(now.plus(AGAIN))));
             }
         };
+        phone::note_line(&self.toolbox.db, self.phone, line.as_ref().map(|line| line.id.as_str())).await?;
         let Some(line) = line else { return not("the call provider does not call from this number") };
         let next = Row { state: State::Submitting, since: now, line: Some(line.id), ..row.clone() };
         if !self.change(&next, State::Pending).await? {
@@ -551,8 +553,8 @@ impl Leg<'_> {
             to: &row.to,
             minutes: row.minutes,
             first: &first,
-            prompt: &prompt(self.brief, self.from),
-            message: &message(&first, self.brief, self.from),
+            prompt: &prompt(self.brief, &self.phone.number),
+            message: &message(&first, self.brief, &self.phone.number),
             points: self.brief.points.len(),
         };
         providers::place(self.toolbox, &placing, Instant::now() + ASK).await
@@ -625,7 +627,7 @@ impl Leg<'_> {
             agent: row.agent,
             caller: Some(row.agent),
             phone_id: None,
-            from: self.from.as_str().to_owned(),
+            from: self.phone.number.as_str().to_owned(),
             to: row.to.as_str().to_owned(),
             provider: Some(vapi::NAME.to_owned()),
             provider_id: Some(provider_id.to_owned()),

@@ -37,7 +37,7 @@ static LISTED: &[Member] = &[
     has("status", Shape::Choice(&["active", "lost"]))
         .about("lost: the provider no longer has it; your next text gets you another, free of charge"),
     has("voice_capable", Shape::Bool).about("It makes and takes calls"),
-    has("sms_capable", Shape::Bool),
+    has("sms_capable", Shape::Bool).about("Its provider carries texts"),
     has("inbound_enabled", Shape::Bool).about("Calls to it are answered"),
     has("last_used_at", Shape::OrNull(&Shape::Time)),
     has("expires_at", Shape::OrNull(&Shape::Time))
@@ -49,7 +49,7 @@ pub static PROVISIONED: &[Member] = &[
     has("id", Shape::Uuid),
     has("phone_number", Shape::Text),
     has("voice_capable", Shape::Bool).about("It makes and takes calls"),
-    has("sms_capable", Shape::Bool),
+    has("sms_capable", Shape::Bool).about("Its provider carries texts"),
     has("inbound_configured", Shape::Bool).about("You have said how calls to it are answered"),
     has("inbound_enabled", Shape::Bool).about("Calls to it are answered"),
     has("is_new", Shape::Bool).about("It was bought by this call"),
