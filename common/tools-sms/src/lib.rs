@@ -23,6 +23,7 @@ pub mod events;
 pub mod inbox;
 pub mod keywords;
 pub mod lease;
+pub mod named;
 mod notices;
 pub mod number;
 pub mod opt_out;

@@ -2,7 +2,6 @@
 //!
 //! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. The paid send gets the number.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use base::ids::AgentId;
@@ -19,6 +18,7 @@ use tools::{Task, ToolError, Toolbox};
 
 use crate::number::Number;
 use crate::segments::{self, Segments};
+use crate::send::NAMED;
 use crate::{buy, phone, providers, send, velocity};
 
 /// For each segment and recipient, unless the operator set another price: 0.0035 USDC.
@@ -114,15 +114,6 @@ fn price(each: Usdc, segments: u32, recipients: usize) -> Usdc {
     Usdc::from_micro(each.micro().saturating_mul(u64::from(segments)).saturating_mul(recipients))
 }
 
-/// The recipients of the input, each once, in their order.
-pub(crate) fn recipients(input: &Map<String, Value>) -> Vec<Number> {
-    let mut seen = HashSet::new();
-    send::named(input)
-        .filter_map(|text| Number::parse(text).ok())
-        .filter(|number| seen.insert(number.clone()))
-        .collect()
-}
-
 /// Of these numbers, those that no agent has.
 pub(crate) async fn outside(db: &Db, numbers: &[Number]) -> Result<Vec<Number>, StoreError> {
     let asked: Vec<_> = numbers.iter().map(|number| phone::owner_of(db, number)).collect();
@@ -133,7 +124,7 @@ pub(crate) async fn outside(db: &Db, numbers: &[Number]) -> Result<Vec<Number>, 
 
 async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
     let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
-    let to = recipients(&request.input);
+    let to = NAMED.numbers(&request.input);
     let message = send::message(&request.input);
     let segments = segments::of(&message);
     let outside = outside(db, &to).await?;
@@ -178,13 +169,13 @@ fn check_outside(
     if outside.is_empty() {
         return Ok(());
     }
-    let named: Vec<&str> = send::named(input).collect();
+    let named: Vec<&str> = NAMED.texts(input).collect();
     let is_of_nobody = |text: &str| Number::parse(text).is_ok_and(|to| to.is_fictitious() && outside.contains(&to));
     let wrong: Vec<FieldError> = named
         .iter()
         .enumerate()
         .filter(|(_, text)| is_of_nobody(text))
-        .map(|(index, _)| FieldError::new(send::path(named.len(), index), "is a number that nobody here has"))
+        .map(|(index, _)| FieldError::new(NAMED.path(named.len(), index), "is a number that nobody here has"))
         .collect();
     if !wrong.is_empty() {
         return Err(ApiError::InvalidRequest(wrong));
@@ -268,12 +259,5 @@ mod tests {
         });
         assert_eq!(Value::Object(asked.context), expected);
         assert_eq!(serde_json::from_value::<Locked>(Value::Object(asked.locked)).unwrap(), locked(2, 5_000_000));
-    }
-
-    #[test]
-    fn each_recipient_counts_once() {
-        let input = json!({"to_number": ["+12025550100", "12025550100", "+12025550101"]});
-        let found = recipients(input.as_object().unwrap());
-        assert_eq!(found.iter().map(Number::as_str).collect::<Vec<_>>(), ["+12025550100", "+12025550101"]);
     }
 }

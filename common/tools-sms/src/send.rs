@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId, TokenId};
-use base::input::{Field, FieldError, Format, Kind};
+use base::input::{Field, FieldError, Kind};
 use base::money::Usdc;
 use base::untrusted_text::visible;
 use ledger::account;
@@ -25,7 +25,6 @@ use messages::ids::{message_uuid, time_of};
 use messages::recipient::{self, State};
 use messages::run::{self, DEADLINE, HAND_OVER, Medium, SENDING, Step, Stop};
 use platform::config::Capability;
-use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::store::{BoxFuture, Db, StoreError};
 use serde_json::{Map, Value, json};
@@ -36,6 +35,7 @@ use uuid::Uuid;
 
 use crate::buy;
 use crate::inbox::{self, Sent};
+use crate::named::{NUMBER, Named};
 use crate::number::Number;
 use crate::opt_out::{self, Why};
 use crate::phone::{self, Phone, RegisterError, Registered};
@@ -68,17 +68,10 @@ static MEDIUM: Medium<Number> = Medium {
 /// The recipient of a text. `sender` is the sending number.
 type Recipient = recipient::Recipient<Number>;
 
-/// [`check`] says what is wrong with a number, and [`refuse`] finds emergency numbers, in whatever form they are.
-static E164: Format = Format {
-    name: None,
-    pattern: Some(r"^\+?[1-9]\d{1,14}$"),
-    matches: |_| true,
-    message: "must be a phone number in E.164 form",
-};
-
-const NUMBER: Kind = Kind::Text { min: 1, max: 32, format: Some(&E164) };
+/// Who gets the texts.
+pub(crate) const NAMED: Named = Named("to_number");
 const TO: Field = Field::required(
-    "to_number",
+    NAMED.0,
     Kind::OneOrMore { of: &NUMBER, max: MAX_RECIPIENTS },
     "Who gets the text: a phone number with its country code, or up to 100. Each gets a text of its own",
 );
@@ -111,7 +104,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     deadline: DEADLINE,
     needs,
     input: &[TO, MESSAGE],
-    refuse,
+    refuse: |body| NAMED.refuse(body),
     check,
     accepted: |_, _, _, input| accepted(input),
     example: || json!({"to_number": "+14155552671", "message": "Your table is ready."}),
@@ -121,25 +114,6 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// The values of `to_number`.
-fn values(input: &Map<String, Value>) -> &[Value] {
-    match input.get("to_number") {
-        Some(Value::Array(values)) => values.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-        None => &[],
-    }
-}
-
-/// The texts of `to_number`.
-pub(crate) fn named(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    values(input).iter().filter_map(Value::as_str)
-}
-
-/// The path of the number at a place of `to_number`, which has `count`.
-pub(crate) fn path(count: usize, index: usize) -> String {
-    if count == 1 { "to_number".to_owned() } else { format!("to_number.{index}") }
-}
-
 /// The message as it is counted, sent and stored.
 pub(crate) fn message(input: &Map<String, Value>) -> Cow<'_, str> {
     segments::prepared(input.get("message").and_then(Value::as_str).unwrap_or_default())
@@ -148,24 +122,12 @@ pub(crate) fn message(input: &Map<String, Value>) -> Cow<'_, str> {
 /// Numbers outside this deployment need a provider; without an input, the tool works.
 fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     let is_outside = |text: &str| Number::parse(text).is_ok_and(|number| !number.is_fictitious());
-    if named(input).any(is_outside) { vec![Need::Provider(Capability::Sms)] } else { Vec::new() }
-}
-
-/// Emergency numbers, also among what is no valid input. A longer list is refused in any case.
-fn refuse(body: &Map<String, Value>) -> Option<ApiError> {
-    values(body).iter().take(MAX_RECIPIENTS).find_map(|value| match value {
-        Value::String(text) => phone::emergency(text),
-        Value::Number(number) => phone::emergency(&number.to_string()),
-        _ => None,
-    })
+    if NAMED.texts(input).any(is_outside) { vec![Need::Provider(Capability::Sms)] } else { Vec::new() }
 }
 
 /// Checks that the schema cannot express: each number, and the message in its normal form.
 fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
-    let count = named(input).count();
-    let refused =
-        |(index, text)| Number::parse(text).err().map(|why| FieldError::new(path(count, index), why.message()));
-    let mut wrong: Vec<FieldError> = named(input).enumerate().filter_map(refused).collect();
+    let mut wrong = NAMED.wrong(input);
     let message = message(input);
     if message.contains('\0') {
         wrong.push(FieldError::new("message", "must not contain the character U+0000"));
@@ -182,7 +144,7 @@ fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
 }
 
 fn accepted(input: &Map<String, Value>) -> Value {
-    json!({"sms": {"to_numbers": quote::recipients(input), "segment_count": segments::of(&message(input)).count}})
+    json!({"sms": {"to_numbers": NAMED.numbers(input), "segment_count": segments::of(&message(input)).count}})
 }
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
@@ -211,7 +173,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let begun = Instant::now();
     let (db, now) = (toolbox.db.clone(), toolbox.clock.now());
     let locked = Locked::of(task)?;
-    let to = quote::recipients(&task.input);
+    let to = NAMED.numbers(&task.input);
     let mut rows: Vec<Recipient> = recipient::all(&db, task.request_id).await?;
     let mut cannot_go_on = (locked.source != phone::source(&toolbox.config)).then(|| OTHER_PROVIDER.to_owned());
     let (from, id) = match rows.first() {
@@ -464,7 +426,7 @@ fn ended(
     bought: Option<&Phone>,
     provider: Option<&'static str>,
 ) -> Output {
-    let total = quote::recipients(&task.input).len();
+    let total = NAMED.numbers(&task.input).len();
     let count = |is: fn(State) -> bool| rows.iter().filter(|row| is(row.state)).count();
     let accepted = rows.iter().filter(|row| row.is_charged()).count();
     let delivered = count(|state| state == State::Delivered);
@@ -633,18 +595,6 @@ mod tests {
         // 800 letters that become two each in Normalization Form C.
         assert_eq!(of(json!("+14155552671"), &"\u{958}".repeat(1600)), ["message"]);
         assert_eq!(of(json!(vec!["+14155552671"; 101]), "x"), ["to_number"]);
-    }
-
-    #[test]
-    fn emergency_numbers_have_a_refusal_of_their_own() {
-        let of = |to: Value| refuse(json!({"to_number": to}).as_object().unwrap());
-        assert!(of(json!(["+14155552671"])).is_none());
-        // In any script, and beside other faults: those come later.
-        for number in ["112", "+1911", "００ 44 999", "९११"] {
-            let refused = of(json!([{}, "x", "+14155552671", number]));
-            assert!(matches!(refused, Some(ApiError::EmergencyNumber { number: named }) if named == number));
-        }
-        assert!(matches!(of(json!(911)), Some(ApiError::EmergencyNumber { number }) if number == "911"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use ledger::webhooks::form::check_address;
 use platform::net::FetchPolicy;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tools_sms::named::NUMBER;
 use tools_sms::number::{self, Number, Refusal};
 
 use crate::dialogue;
@@ -99,13 +100,6 @@ pub struct InboundConfig {
     pub enabled: bool,
 }
 
-/// [`read`] says what is wrong with a transfer number; the schema names its form.
-static E164: Format = Format {
-    name: None,
-    pattern: Some(r"^\+?[1-9]\d{1,14}$"),
-    matches: |_| true,
-    message: "must be a phone number in E.164 form",
-};
 static ZONE: Format = Format {
     name: None,
     pattern: None,
@@ -153,7 +147,7 @@ pub static FIELDS: &[Field] = &[
     ),
     Field::optional(
         "transfer_number",
-        Kind::Text { min: 1, max: 32, format: Some(&E164) },
+        NUMBER,
         "Where calls are passed to; required with transfer_call, and with after_hours transfer",
     ),
     Field::optional(

@@ -12,18 +12,17 @@
 //! What is charged: the started minutes of each leg in which somebody talked or took a message, and the number. A job that
 //! reached nobody completes. It fails, and everything comes back, only if it could not begin.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::RequestId;
-use base::input::{Field, FieldError, Format, Kind};
+use base::input::{Field, FieldError, Kind};
 use base::money::Usdc;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
 use messages::run::Stop;
-use platform::http::{ApiError, log};
+use platform::http::log;
 use platform::net::FetchPolicy;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, queue};
@@ -34,6 +33,7 @@ use tokio::time::{Instant, timeout};
 use tools::spec::{Price, ToolSpec};
 use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
 use tools_sms::buy;
+use tools_sms::named::{NUMBER, Named};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone, RegisterError, Registered};
 
@@ -43,7 +43,7 @@ use crate::dialogue::{self, Speaker, Turn};
 use crate::exchange::{self, Dialled, Said};
 use crate::outside;
 use crate::plan::{self, EACH, MAX_MINUTES, MAX_TARGETS};
-use crate::quote::{self, Locked};
+use crate::quote::Locked;
 use crate::result::{self, Told};
 use crate::script::{self, Brief, Found, MAX_NAME};
 
@@ -66,8 +66,6 @@ const STORE_PAUSE: Duration = Duration::from_secs(30);
 const LINE_PATIENCE: Duration = Duration::from_secs(1_200);
 /// For so long after its first run a job goes on.
 const PATIENCE: Duration = Duration::from_secs(3_600);
-/// Most values in which emergency numbers are looked for. A longer list is refused in any case.
-const MAX_SCANNED: usize = 100;
 /// The source of a call that stays in the deployment.
 const LOCAL: &str = "exchange";
 
@@ -81,15 +79,8 @@ const FROZEN: &str = "frozen_by_owner";
 /// It was dialled; the rest is in the call.
 const DIALLED: &str = "dialled";
 
-/// [`check`] says what is wrong with a number, and [`refuse`] finds emergency numbers, in whatever form they are.
-static E164: Format = Format {
-    name: None,
-    pattern: Some(r"^\+?[1-9]\d{1,14}$"),
-    matches: |_| true,
-    message: "must be a phone number in E.164 form",
-};
-
-const NUMBER: Kind = Kind::Text { min: 1, max: 32, format: Some(&E164) };
+/// Who is called.
+pub(crate) const NAMED: Named = Named("target_number");
 const MOST: Usdc = Usdc::from_micro(EACH.micro() * MAX_MINUTES as u64 * MAX_TARGETS as u64 + phone::FEE.micro());
 
 pub static SPEC: ToolSpec = ToolSpec {
@@ -119,7 +110,7 @@ pub static SPEC: ToolSpec = ToolSpec {
             "What the call is to achieve. Each of its first five sentences is a point of the call",
         ),
         Field::required(
-            "target_number",
+            NAMED.0,
             Kind::OneOrMore { of: &NUMBER, max: MAX_TARGETS },
             "Who is called: a phone number with its country code, or up to 5, one after the other",
         ),
@@ -144,7 +135,7 @@ pub static SPEC: ToolSpec = ToolSpec {
             "The longest call to a number, which is paid in advance; unused minutes come back as credits. Default: 10",
         ),
     ],
-    refuse,
+    refuse: |body| NAMED.refuse(body),
     check,
     accepted: |_, _, _, input| accepted(input),
     example: || json!({"objective": "Ask whether a table for four is free at 7 pm today.", "target_number": "+14155552671"}),
@@ -154,51 +145,9 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// The values of `target_number`.
-fn values(input: &Map<String, Value>) -> &[Value] {
-    match input.get("target_number") {
-        Some(Value::Array(values)) => values.as_slice(),
-        Some(one) => std::slice::from_ref(one),
-        None => &[],
-    }
-}
-
-/// The texts of `target_number`.
-pub(crate) fn named(input: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    values(input).iter().filter_map(Value::as_str)
-}
-
-/// The path of the number at a place of `target_number`, which has `count`.
-pub(crate) fn path(count: usize, index: usize) -> String {
-    if count == 1 { "target_number".to_owned() } else { format!("target_number.{index}") }
-}
-
-/// Emergency numbers, also among what is no valid input, and in lists in the list.
-fn refuse(body: &Map<String, Value>) -> Option<ApiError> {
-    let mut open: VecDeque<&Value> = values(body).iter().take(MAX_SCANNED).collect();
-    for _ in 0..MAX_SCANNED {
-        let refused = match open.pop_front()? {
-            Value::String(text) => phone::emergency(text),
-            Value::Number(number) => phone::emergency(&number.to_string()),
-            Value::Array(values) => {
-                open.extend(values.iter().take(MAX_SCANNED));
-                None
-            }
-            _ => None,
-        };
-        if refused.is_some() {
-            return refused;
-        }
-    }
-    None
-}
-
 /// Checks that the schema cannot express: each number, and that the objective says something.
 fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
-    let count = named(input).count();
-    let refused =
-        |(index, text)| Number::parse(text).err().map(|why| FieldError::new(path(count, index), why.message()));
-    let mut wrong: Vec<FieldError> = named(input).enumerate().filter_map(refused).collect();
+    let mut wrong = NAMED.wrong(input);
     if plan::points(input.get("objective").and_then(Value::as_str).unwrap_or_default()).is_empty() {
         wrong.push(FieldError::new("objective", "must have words"));
     }
@@ -206,7 +155,7 @@ fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
 }
 
 fn accepted(input: &Map<String, Value>) -> Value {
-    let to = quote::targets(input);
+    let to = NAMED.numbers(input);
     json!({"call": {"target_numbers": to, "conference_mode": to.len() > 1}})
 }
 
@@ -303,7 +252,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
     let begun = Instant::now();
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let locked = Locked::of(task)?;
-    let to = quote::targets(&task.input);
+    let to = NAMED.numbers(&task.input);
     if outside::leaves(db, task.request_id, &to).await? {
         return outside::work(toolbox, task, &locked, &to, begun).await;
     }
@@ -349,7 +298,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
 
 /// The end of a job that is given up: what is open is hung up, and what was said is charged.
 async fn over(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
-    let to = quote::targets(&task.input);
+    let to = NAMED.numbers(&task.input);
     if outside::leaves(&toolbox.db, task.request_id, &to).await? {
         return outside::work(toolbox, task, &Locked::of(task)?, &to, Instant::now()).await;
     }
@@ -714,21 +663,6 @@ mod tests {
         for minutes in [0, 31] {
             let body = json!({"target_number": "+14155552671", "objective": ask, "max_duration_minutes": minutes});
             assert_eq!(wrong(body), ["max_duration_minutes"]);
-        }
-    }
-
-    #[test]
-    fn emergency_numbers_have_a_refusal_of_their_own() {
-        let of = |to: Value| refuse(json!({"target_number": to}).as_object().unwrap());
-        assert!(of(json!(["+14155552671"])).is_none());
-        for number in ["112", "+1911", "００ 44 999"] {
-            let refused = of(json!([{}, "x", "+14155552671", number]));
-            assert!(matches!(refused, Some(ApiError::EmergencyNumber { number: named }) if named == number));
-        }
-        let mut long = vec![json!("+14155552671"); MAX_SCANNED - 1];
-        long.push(json!("911"));
-        for hidden in [json!(911), json!(long), json!([["+14155552671", ["911"]]]), json!([[911]])] {
-            assert!(matches!(of(hidden.clone()), Some(ApiError::EmergencyNumber { .. })), "{hidden}");
         }
     }
 

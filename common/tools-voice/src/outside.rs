@@ -40,7 +40,7 @@ use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
 use crate::quiet;
 use crate::quote::Locked;
 use crate::result::{self, Told};
-use crate::script::Found;
+use crate::script::{self, Found, MAX_NAME};
 use crate::velocity;
 
 /// Most minutes and calls of an agent to numbers outside in a UTC day. Limits against abuse, and of what an agent can cost the
@@ -742,12 +742,8 @@ fn of_leg(to: &Number, over: Over) -> result::Leg {
     }
 }
 
-/// The first words of every call. Nothing switches them off.
 fn disclosure(caller: &str) -> String {
-    match cleaned(caller, crate::script::MAX_NAME) {
-        Some(caller) => format!("Hello, this is an AI assistant calling for {caller}. This call is recorded."),
-        None => "Hello, this is an AI assistant. This call is recorded.".to_owned(),
-    }
+    script::disclosure(cleaned(caller, MAX_NAME).as_deref(), "recorded")
 }
 
 /// What a machine hears.

@@ -2,7 +2,6 @@
 //!
 //! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. The paid call gets the number.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use base::ids::AgentId;
@@ -18,6 +17,7 @@ use tools_sms::buy::{self, NOT_NEEDED};
 use tools_sms::number::Number;
 use tools_sms::phone;
 
+use crate::outbound::NAMED;
 use crate::plan::{self, DEFAULT_MINUTES, MAX_MINUTES, Price};
 use crate::{outbound, outside, settings, velocity};
 
@@ -59,15 +59,6 @@ impl Locked {
     }
 }
 
-/// The numbers of the input, each once, in their order.
-pub(crate) fn targets(input: &Map<String, Value>) -> Vec<Number> {
-    let mut seen = HashSet::new();
-    outbound::named(input)
-        .filter_map(|text| Number::parse(text).ok())
-        .filter(|number| seen.insert(number.clone()))
-        .collect()
-}
-
 /// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: the fee
 /// would come back as credits, which clients that only pay cannot use.
 ///
@@ -93,7 +84,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         Some(agent) => phone::of_agent(db, agent, source).await?,
         None => None,
     };
-    let to = targets(&request.input);
+    let to = NAMED.numbers(&request.input);
     let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
     let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
     let minutes = minutes.min(MAX_MINUTES);
@@ -125,15 +116,15 @@ async fn check_targets(
     minutes: u32,
 ) -> Result<(), ApiError> {
     let input = &request.input;
-    let count = outbound::named(input).count();
+    let count = NAMED.texts(input).count();
     let mut wrong = Vec::new();
     // Each is called once.
     let mut here: Vec<Number> = Vec::new();
     // Where the input names numbers outside.
     let mut leaving = Vec::new();
-    for (index, text) in outbound::named(input).enumerate() {
+    for (index, text) in NAMED.texts(input).enumerate() {
         let Ok(number) = Number::parse(text) else { continue };
-        let path = outbound::path(count, index);
+        let path = NAMED.path(count, index);
         if own == Some(&number) {
             wrong.push(FieldError::new(path, "is your own number"));
         } else if let Some(owner) = phone::owner_of(&toolbox.db, &number).await? {
@@ -157,7 +148,7 @@ async fn check_targets(
         return Err(ApiError::InvalidRequest(wrong));
     }
     if !leaving.is_empty() {
-        let calls = u32::try_from(targets(input).len()).unwrap_or(u32::MAX);
+        let calls = u32::try_from(NAMED.numbers(input).len()).unwrap_or(u32::MAX);
         return outside::check_room(toolbox, request.agent, calls, calls.saturating_mul(minutes)).await;
     }
     let Some(agent) = request.agent else { return Ok(()) };
@@ -197,7 +188,7 @@ mod tests {
             "target_number": ["+12025550100", "12025550100", "+12025550101"],
         });
         let input = input.as_object().unwrap();
-        let to = targets(input);
+        let to = NAMED.numbers(input);
         assert_eq!(to.iter().map(Number::as_str).collect::<Vec<_>>(), ["+12025550100", "+12025550101"]);
         let source = phone::EMBEDDED.to_owned();
         let locked = Locked { minutes: 10, legs: 2, source, each: 350_000, fee: 5_000_000, unnamed: false };

@@ -101,7 +101,11 @@ impl Brief {
             Mode::TakeMessage | Mode::Transfer | Mode::Decline => None,
         };
         let line = line.unwrap_or_else(|| THANKS.to_owned());
-        cleaned(&if is_first { format!("{} {line}", self.disclosure()) } else { line }, MAX_SAID)
+        let line = match is_first {
+            true => format!("{} {line}", disclosure(self.caller.as_deref(), "written down")),
+            false => line,
+        };
+        cleaned(&line, MAX_SAID)
     }
 
     /// What came of a call with these turns.
@@ -109,13 +113,6 @@ impl Brief {
         let points = self.points.iter().map(|point| (point.clone(), is_answered(point, turns)));
         let message_left = replies(MESSAGE, turns).next().is_some();
         Found { points: points.collect(), message_left }
-    }
-
-    fn disclosure(&self) -> String {
-        match &self.caller {
-            Some(caller) => format!("Hello, this is an AI assistant calling for {caller}. This call is written down."),
-            None => "Hello, this is an AI assistant. This call is written down.".to_owned(),
-        }
     }
 
     fn message(&self, what: &str) -> String {
@@ -126,6 +123,15 @@ impl Brief {
     fn unanswered(&self, turns: &[Turn]) -> Option<&String> {
         let last = of_caller(turns).next_back()?;
         self.points.iter().find(|point| last.text.contains(&line_of(point)) && !is_answered(point, turns))
+    }
+}
+
+/// The first words of every call: that a machine calls, for whom, and that the call is kept (recorded, or written down). Nothing
+/// switches them off. `caller` is cleaned.
+pub(crate) fn disclosure(caller: Option<&str>, kept: &str) -> String {
+    match caller {
+        Some(caller) => format!("Hello, this is an AI assistant calling for {caller}. This call is {kept}."),
+        None => format!("Hello, this is an AI assistant. This call is {kept}."),
     }
 }
 
