@@ -39,12 +39,13 @@ const CLOSING: Duration = Duration::from_secs(8);
 pub const SENDING: Duration = Duration::from_secs(70);
 /// Longest hand-over of one message. With [`SENDING`] it leaves time to store the outcome.
 pub const HAND_OVER: Duration = Duration::from_secs(20);
-/// Pauses before the next run: there was not enough time, a report of delivery is missing, the provider took no more, the
-/// database failed.
-const SOON: Duration = Duration::from_secs(1);
+/// Pause before the next run: there was not enough time.
+pub const SOON: Duration = Duration::from_secs(1);
+/// The database failed.
+pub const STORE_PAUSE: Duration = Duration::from_secs(30);
+/// A report of delivery is missing; the provider took no more.
 const UNTIL_REPORTED: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(120);
-const STORE_PAUSE: Duration = Duration::from_secs(30);
 /// For so long messages are tried that the provider does not take now.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// For so long after the first run, runs that cannot go on are followed by others. The engine waits longer.
@@ -126,20 +127,30 @@ pub async fn run<To: Destination>(
     if task.is_over {
         return end_now(&toolbox, &task, medium).await;
     }
+    match within_limit(work).await {
+        Ok(ended) => ended,
+        Err((pause, cause)) => {
+            log::failure("a run of a send could not go on", &cause);
+            go_on(&toolbox, &task, pause, medium).await
+        }
+    }
+}
+
+/// The work of one run under its time limit: how it ended. If it could not end: the pause before the next run, and the cause.
+pub async fn within_limit(
+    work: impl Future<Output = Result<Output, Stop>> + Send + 'static,
+) -> Result<Result<Output, ToolError>, (Duration, StoreError)> {
     // Dropping the set stops the work.
     let mut working = JoinSet::new();
     working.spawn(work);
-    let (pause, cause) = match timeout(STOP, working.join_next()).await {
-        Ok(Some(Ok(Ok(output)))) => return Ok(output),
-        Ok(Some(Ok(Err(Stop::Failed(error))))) => return Err(error),
+    Err(match timeout(STOP, working.join_next()).await {
+        Ok(Some(Ok(Ok(output)))) => return Ok(Ok(output)),
+        Ok(Some(Ok(Err(Stop::Failed(error))))) => return Ok(Err(error)),
         Ok(Some(Ok(Err(Stop::Store(error))))) => (STORE_PAUSE, error),
-        // Not the panic's text: it may have a text of the message.
+        // Not the panic's text: it may have words of a message or a call.
         Ok(Some(Err(_)) | None) => (STORE_PAUSE, StoreError::new("it panicked")),
         Err(late) => (SOON, StoreError::new(late)),
-    };
-    log::failure("a run of a send could not go on", &cause);
-    drop(working);
-    go_on(&toolbox, &task, pause, medium).await
+    })
 }
 
 /// After a run that could not go on: another one after a pause, or the end.

@@ -21,14 +21,13 @@ use base::input::{Field, FieldError, Kind};
 use base::money::Usdc;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
-use messages::run::Stop;
+use messages::run::{DEADLINE, SOON, STORE_PAUSE, Stop, within_limit};
 use platform::http::log;
 use platform::net::FetchPolicy;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, queue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tools::spec::{Price, ToolSpec};
 use tools::{ErrorCode, Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable};
@@ -47,21 +46,15 @@ use crate::quote::Locked;
 use crate::result::{self, Told};
 use crate::script::{self, Brief, Found, MAX_NAME};
 
-/// Time limit of a run.
-const DEADLINE: Duration = Duration::from_secs(100);
-/// A run is stopped then, so that the engine does not: it would fail the job.
-const STOP: Duration = Duration::from_secs(93);
-/// The same for a job that is over.
+/// Longest run of a job that is over.
 const CLOSING: Duration = Duration::from_secs(50);
 /// No leg is begun later than this in a run, and none is spoken in for longer.
 const DIALLING: Duration = Duration::from_secs(30);
 const SPEAKING: Duration = Duration::from_secs(40);
 /// Longest look-up of the numbers at a provider.
 const LOOK_UP: Duration = Duration::from_secs(20);
-/// Pauses before the next run: there was not enough time, the agent's own line is busy, the database failed.
-const SOON: Duration = Duration::from_secs(1);
+/// Pause before the next run while the agent's own line is busy.
 const LINE_PAUSE: Duration = Duration::from_secs(15);
-const STORE_PAUSE: Duration = Duration::from_secs(30);
 /// For so long a leg waits for the agent's own line, which another call of the agent occupies.
 const LINE_PATIENCE: Duration = Duration::from_secs(1_200);
 /// For so long after its first run a job goes on.
@@ -225,20 +218,14 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
                 Ok(Err(Stop::Store(_))) | Err(_) => Ok(again(&toolbox, STORE_PAUSE)),
             };
         }
-        // Dropping the set stops the work.
-        let mut working = JoinSet::new();
         let (its_toolbox, its_task) = (toolbox.clone(), task);
-        working.spawn(async move { work(&its_toolbox, &its_task).await });
-        let (pause, cause) = match timeout(STOP, working.join_next()).await {
-            Ok(Some(Ok(Ok(output)))) => return Ok(output),
-            Ok(Some(Ok(Err(Stop::Failed(error))))) => return Err(error),
-            Ok(Some(Ok(Err(Stop::Store(error))))) => (STORE_PAUSE, error),
-            // Not the panic's text: it may have words of the call.
-            Ok(Some(Err(_)) | None) => (STORE_PAUSE, StoreError::new("it panicked")),
-            Err(late) => (SOON, StoreError::new(late)),
-        };
-        log::failure("a run of a call could not go on", &cause);
-        Ok(again(&toolbox, pause))
+        match within_limit(async move { work(&its_toolbox, &its_task).await }).await {
+            Ok(ended) => ended,
+            Err((pause, cause)) => {
+                log::failure("a run of a call could not go on", &cause);
+                Ok(again(&toolbox, pause))
+            }
+        }
     })
 }
 
