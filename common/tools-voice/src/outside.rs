@@ -1,9 +1,9 @@
 //! Calls to numbers that no agent here has: a provider places each, once; one after the other, if there are several.
 //!
-//! What a job has done for a number is in its row `JOB#<request>` / `OUTSIDE#<index>`. It says that the call is being placed before the
-//! provider is asked, and a call whose placing was not answered is looked for at the provider and never placed again. The job
-//! waits while the call lasts; what it charges comes from the provider's own record of the call. When a call is over, the next
-//! number has its turn, and the row keeps what came of it.
+//! What a job has done for a number is in its row `JOB#<request>` / `OUTSIDE#<index>`. It says that the call is being placed
+//! before the provider is asked, and a call whose placing was not answered is looked for at the provider and never placed again.
+//! The job waits while the call lasts; what it charges comes from the provider's own record of the call. When a call is over,
+//! the next number has its turn, and the row keeps what came of it.
 //!
 //! ```text
 //! pending ──► submitting ──► placed ──► (asked until it is over)
