@@ -87,8 +87,8 @@ impl Gate {
         }
     }
 
-    /// Refuses or holds a free action that the owner's action policy does not allow: it is judged like a call of `tool` with this
-    /// input that costs nothing. An approval that releases it (`X-Approval-Id`) is used up.
+    /// Refuses or holds a free action that the owner's action policy does not allow: it is judged like a call of `tool` with
+    /// this input that costs nothing. An approval that releases it (`X-Approval-Id`) is used up.
     ///
     /// # Errors
     /// Those of [`gate_check`].
