@@ -519,6 +519,7 @@ mod tests {
                 bought_by: RequestId::from_bytes([1; 16]),
                 created: Timestamp::from_secs(0),
                 last_used_at: None,
+                leased: true,
                 lost_at: is_lost.then_some(Timestamp::from_secs(1)),
                 inbound: None,
                 line: line.map(str::to_owned),
