@@ -153,6 +153,7 @@ const FREE: &[Route] = &[
     Route { group: "voice", method: "POST", path: "/v1/tools/voice/exchange/{id}/turns" },
     Route { group: "voice", method: "POST", path: "/v1/tools/voice/exchange/{id}/hang-up" },
     Route { group: "voice", method: "POST", path: "/v1/providers/vapi" },
+    Route { group: "voice", method: "POST", path: "/v1/providers/telnyx" },
     Route { group: "mcp", method: "POST", path: "/mcp" },
     Route { group: "meta", method: "GET", path: "/" },
     Route { group: "meta", method: "GET", path: "/health" },

@@ -1,4 +1,4 @@
-//! What providers tell of calls.
+//! What providers tell of calls; Telnyx's part is [`crate::commands`].
 //!
 //! Whoever calls [`apply_vapi`] has checked the secret. What is posted may come twice, late, in any order, or never, and nothing
 //! signs it. So it only says which call rings, or which job to run: the provider is asked about a call before credits are held
@@ -67,7 +67,7 @@ pub fn is_ringing(posted: &Value) -> bool {
 }
 
 /// The id of an inbound call: the same however often it rings.
-fn inbound_id(provider: &str, provider_id: &str) -> RequestId {
+pub(crate) fn inbound_id(provider: &str, provider_id: &str) -> RequestId {
     RequestId::bought_with("ring", &[provider.as_bytes(), provider_id.as_bytes()])
 }
 
@@ -111,12 +111,15 @@ async fn rings(toolbox: &Toolbox, message: &Value) -> Result<Value, StoreError> 
 /// A call is said to be over. An unknown one changes nothing.
 async fn over(db: &Db, message: &Value) -> Result<Posted, StoreError> {
     let Some(id) = text(message, "/call/id") else { return Ok(Posted::Nothing) };
-    if let Some(call) = calls::glance(db, inbound_id(vapi::NAME, id)).await? {
+    wakes(db, inbound_id(vapi::NAME, id), text(message, "/call/name").and_then(vapi::request_of)).await
+}
+
+/// The job of a call that something was told about: one that came in, or that a job placed.
+pub(crate) async fn wakes(db: &Db, inbound: RequestId, placed: Option<(RequestId, u32)>) -> Result<Posted, StoreError> {
+    if let Some(call) = calls::glance(db, inbound).await? {
         return Ok(if call.outcome.is_none() { Posted::Wakes(call.id) } else { Posted::Nothing });
     }
-    let Some((request_id, index)) = text(message, "/call/name").and_then(vapi::request_of) else {
-        return Ok(Posted::Nothing);
-    };
+    let Some((request_id, index)) = placed else { return Ok(Posted::Nothing) };
     let is_ours = outside::is_placed(db, request_id, index).await?;
     Ok(if is_ours { Posted::Wakes(request_id) } else { Posted::Nothing })
 }
@@ -137,15 +140,18 @@ pub async fn hear(toolbox: &Toolbox, id: RequestId, is_last: bool) -> Result<Opt
     else {
         return Ok(None);
     };
+    // The name is needed beside the call, which is given away.
+    let name = call.provider.clone().unwrap_or_default();
+    let name = name.as_str();
     let must_be_over = !call.now(now).is_open();
-    let is_said_over = match providers::ask(toolbox, &of_provider, Instant::now() + ASK).await {
+    let is_said_over = match providers::ask(toolbox, name, &of_provider, Instant::now() + ASK).await {
         Ok(Heard::Over(facts)) if facts.is_whole || is_last || now >= facts.ended.plus(ANALYSIS) => {
             return store(db, call, &facts).await.map(|()| None);
         }
         Ok(Heard::Over(_)) => true,
         Ok(Heard::Open { control }) => {
             if let Some(control) = control.filter(|_| must_be_over) {
-                end(toolbox, &control).await;
+                end(toolbox, name, &control).await;
             }
             false
         }
@@ -163,8 +169,8 @@ pub async fn hear(toolbox: &Toolbox, id: RequestId, is_last: bool) -> Result<Opt
 }
 
 /// Ends a call that lasts longer than was paid for. If that fails, it is tried again with the next look.
-pub(crate) async fn end(toolbox: &Toolbox, control: &str) {
-    if let Err(error) = providers::hang_up(toolbox, control, Instant::now() + ASK).await {
+pub(crate) async fn end(toolbox: &Toolbox, provider: &str, control: &str) {
+    if let Err(error) = providers::hang_up(toolbox, provider, control, Instant::now() + ASK).await {
         log::failure("a call that is too long could not be ended", &error.detail());
     }
 }

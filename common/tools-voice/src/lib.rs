@@ -12,14 +12,15 @@
 //! A call begins in [`ringing`] and nowhere else, and what happens to it is stored by [`ending`]; [`inbound`] is its job, which
 //! charges it and tells its owner. [`exchange`] connects numbers of this deployment, where [`answers`] speaks. [`quote`],
 //! [`outbound`] and [`script`] sell and make calls, and `result` tells what came of them. Calls with numbers outside go through
-//! [`providers`]: [`outside`] makes them, and [`events`] takes what is told about them. [`spoken`] reads out calls that no
-//! provider recorded.
+//! [`providers`]: [`outside`] makes them, and [`events`] and [`commands`] take what is told about them. [`spoken`] reads out
+//! calls that no provider recorded.
 //!
 //! [`lease`] takes numbers back that nobody uses.
 
 pub mod answers;
 pub mod call;
 pub mod calls;
+pub mod commands;
 pub mod config;
 pub mod dialogue;
 pub mod ending;

@@ -48,8 +48,6 @@ use crate::velocity;
 pub const MAX_MINUTES_A_DAY: u32 = 60;
 pub const MAX_CALLS_A_DAY: u32 = 20;
 
-/// Who makes such a call.
-const SOURCE: Source = Source::upstream(vapi::NAME, None);
 /// The place of the first number of a job.
 const FIRST: u32 = 0;
 
@@ -146,6 +144,9 @@ struct Row {
     line: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     provider_id: Option<String>,
+    /// Who was asked to place it. `None`: nobody, or Vapi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
     /// Why it was refused, or not placed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -166,10 +167,15 @@ impl Row {
             since: now,
             line: None,
             provider_id: None,
+            provider: None,
             reason: None,
             over: None,
             expires: now.plus(KEPT).secs(),
         }
+    }
+
+    fn provider(&self) -> &str {
+        self.provider.as_deref().unwrap_or(vapi::NAME)
     }
 }
 
@@ -185,6 +191,22 @@ async fn load(db: &Db, request_id: RequestId, index: u32) -> Result<Option<Row>,
 pub async fn is_placed(db: &Db, request_id: RequestId, index: u32) -> Result<bool, StoreError> {
     let row = load(db, request_id, index).await?;
     Ok(row.is_some_and(|row| matches!(row.state, State::Submitting | State::Placed)))
+}
+
+/// The provider tells of a job's call, and its id of it: if the answer to its placing was lost, it was placed.
+pub(crate) async fn told(db: &Db, request_id: RequestId, index: u32, provider_id: &str) -> Result<(), StoreError> {
+    let row = load(db, request_id, index).await?.filter(|row| row.state == State::Submitting);
+    let Some(row) = row else { return Ok(()) };
+    let placed = Row { state: State::Placed, provider_id: Some(provider_id.to_owned()), ..row };
+    change(db, request_id, index, &placed, State::Submitting).await.map(drop)
+}
+
+/// Stores the next state of a call. False: it was not in the state `before`, or it is over.
+async fn change(db: &Db, request_id: RequestId, index: u32, next: &Row, before: State) -> Result<bool, StoreError> {
+    let write = Write::put(&db.tables.messages, key(request_id, index), next)?
+        .only_if("#state = :before AND attribute_not_exists(#over)")
+        .bind("before", before)?;
+    db.write_if(write).await
 }
 
 /// Refuses a number that cannot be called now, before a price.
@@ -296,11 +318,16 @@ pub(crate) async fn work(
         let is_last = called.len() + 1 == to.len();
         let leg = Leg { toolbox, task, phone: &phone, brief: &brief, index, to: number, minutes: price.minutes };
         match leg.go_on(is_last).await? {
-            Stands::Waits(until) => return Ok(Output::waiting(until, SOURCE)),
+            Stands::Waits(until) => return Ok(Output::waiting(until, source(&toolbox.config))),
             Stands::Over(over) => called.push((number, *over)),
         }
     }
-    Ok(ended(task, &price, &phone, called))
+    Ok(ended(task, &price, &phone, called, source(&toolbox.config)))
+}
+
+/// Who makes such calls.
+fn source(config: &Config) -> Source {
+    Source::upstream(providers::chosen(config).unwrap_or(vapi::NAME), None)
 }
 
 /// Counts the minutes of a job's calls in the day of its agent and of all agents, and makes its first row: in one transaction,
@@ -527,7 +554,8 @@ impl Leg<'_> {
         };
         phone::note_line(&self.toolbox.db, self.phone, line.as_ref().map(|line| line.id.as_str())).await?;
         let Some(line) = line else { return not("the call provider does not call from this number") };
-        let next = Row { state: State::Submitting, since: now, line: Some(line.id), ..row.clone() };
+        let provider = providers::chosen(&self.toolbox.config).map(str::to_owned);
+        let next = Row { state: State::Submitting, since: now, line: Some(line.id), provider, ..row.clone() };
         if !self.change(&next, State::Pending).await? {
             return Ok(Err(Stands::Waits(now.plus(AGAIN))));
         }
@@ -557,14 +585,15 @@ impl Leg<'_> {
             message: &message(&first, self.brief, &self.phone.number),
             points: self.brief.points.len(),
         };
-        providers::place(self.toolbox, &placing, Instant::now() + ASK).await
+        providers::place(self.toolbox, row.provider(), &placing, Instant::now() + ASK).await
     }
 
     /// Looks for a call whose placing was not answered. `Err`: it is not known.
     async fn find(&self, row: &Row) -> Result<Result<Row, Stands>, StoreError> {
         let now = self.toolbox.clock.now();
         let (placing, line) = ((self.task.request_id, self.index), row.line.as_deref().unwrap_or_default());
-        let given_up = match providers::find(self.toolbox, placing, line, row.since, Instant::now() + ASK).await {
+        let deadline = Instant::now() + ASK;
+        let given_up = match providers::find(self.toolbox, row.provider(), placing, line, row.since, deadline).await {
             Ok(Some(id)) => {
                 let found = Row { state: State::Placed, provider_id: Some(id), ..row.clone() };
                 return self.becomes(found).await.map(Ok);
@@ -585,14 +614,14 @@ impl Leg<'_> {
         let now = self.toolbox.clock.now();
         let must_end = row.since.plus(Duration::from_secs(60) * row.minutes + BEFORE);
         let id = row.provider_id.as_deref().unwrap_or_default();
-        let wait = match providers::ask(self.toolbox, id, Instant::now() + ASK).await {
+        let wait = match providers::ask(self.toolbox, row.provider(), id, Instant::now() + ASK).await {
             Ok(Heard::Over(facts)) if facts.is_whole || self.task.is_over || now >= facts.ended.plus(ANALYSIS) => {
                 return self.over(row, id, *facts).await.map(|over| Stands::Over(Box::new(over)));
             }
             Ok(Heard::Over(_)) => now.plus(AGAIN),
             Ok(Heard::Open { control }) => {
                 if let Some(control) = control.filter(|_| self.task.is_over || now >= must_end) {
-                    events::end(self.toolbox, &control).await;
+                    events::end(self.toolbox, row.provider(), &control).await;
                 }
                 must_end.max(now.plus(AGAIN))
             }
@@ -629,7 +658,7 @@ impl Leg<'_> {
             phone_id: None,
             from: self.phone.number.as_str().to_owned(),
             to: row.to.as_str().to_owned(),
-            provider: Some(vapi::NAME.to_owned()),
+            provider: Some(row.provider().to_owned()),
             provider_id: Some(provider_id.to_owned()),
             recording: Some(provider_id.to_owned()),
             config: None,
@@ -667,11 +696,7 @@ impl Leg<'_> {
     }
 
     async fn change(&self, next: &Row, before: State) -> Result<bool, StoreError> {
-        let db = &self.toolbox.db;
-        let write = Write::put(&db.tables.messages, key(self.task.request_id, self.index), next)?
-            .only_if("#state = :before AND attribute_not_exists(#over)")
-            .bind("before", before)?;
-        db.write_if(write).await
+        change(&self.toolbox.db, self.task.request_id, self.index, next, before).await
     }
 }
 
@@ -704,7 +729,7 @@ fn found(brief: &Brief<'_>, answered: &[usize], outcome: Option<&str>) -> Found 
 }
 
 /// The result of a job whose calls are all over, and what is charged.
-fn ended(task: &Task, price: &Price, phone: &Phone, called: Vec<(&Number, Over)>) -> Output {
+fn ended(task: &Task, price: &Price, phone: &Phone, called: Vec<(&Number, Over)>, source: Source) -> Output {
     let is_one = called.len() == 1;
     let spoken = called.iter().filter(|(_, over)| !over.turns.is_empty());
     let told_of = |(to, over): &(&Number, Over)| {
@@ -728,7 +753,7 @@ fn ended(task: &Task, price: &Price, phone: &Phone, called: Vec<(&Number, Over)>
         callback_number: called.iter().find_map(|(_, over)| over.callback_number.clone()),
         legs: called.into_iter().map(|(to, over)| of_leg(to, over)).collect(),
     };
-    result::output(task, price, phone, &told, SOURCE)
+    result::output(task, price, phone, &told, source)
 }
 
 fn of_leg(to: &Number, over: Over) -> result::Leg {

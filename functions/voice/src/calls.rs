@@ -99,8 +99,8 @@ pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> R
         if call.recording.is_none() {
             return read_out(toolbox, &call.now(now)).await;
         }
-        let id = call.provider_id.ok_or_else(no_such_recording)?;
-        let url = providers::recording(toolbox, &id, Instant::now() + Duration::from_secs(10)).await;
+        let (provider, id) = call.provider.zip(call.provider_id).ok_or_else(no_such_recording)?;
+        let url = providers::recording(toolbox, &provider, &id, Instant::now() + Duration::from_secs(10)).await;
         let url = url.map_err(|error| ApiError::Unavailable(StoreError::new(error.detail())))?;
         let url = url.ok_or_else(no_such_recording)?;
         let to = HeaderValue::from_str(&url).map_err(|_| no_such_recording())?;

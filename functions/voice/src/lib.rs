@@ -60,7 +60,8 @@ pub fn router(gate: Arc<Gate>, keys: SigningKey) -> Router {
         .route("/v1/tools/voice/exchange/{id}", get(exchange::show))
         .route("/v1/tools/voice/exchange/{id}/turns", post(exchange::say))
         .route("/v1/tools/voice/exchange/{id}/hang-up", post(exchange::hang_up))
-        .route("/v1/providers/vapi", post(hooks::vapi));
+        .route("/v1/providers/vapi", post(hooks::vapi))
+        .route("/v1/providers/telnyx", post(hooks::telnyx));
     for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == GROUP) {
         for path in tool.paths {
             let sell = move |State(state): State<Voice>, request: Request| sell(state, tool, request);

@@ -329,4 +329,17 @@ pub static OPERATIONS: &[Operation] = &[
             (503, "provider_unavailable"),
         ])
         .beyond_schema("the secret has to be ours"),
+    Operation::post("/v1/providers/telnyx", "telnyxEvents", "For Telnyx: what happens in calls")
+        .about("Signed in `telnyx-signature-ed25519`. 404 if calls do not go by Telnyx here.")
+        .body(Body::Json { schema: || json!({}), required: true })
+        .answers(&[Answer::ok("Taken", Shape::Map(&Shape::Any))])
+        .refuses(&[
+            (400, "invalid_request"),
+            (401, "invalid_signature"),
+            (404, "not_found"),
+            (413, "payload_too_large"),
+            (429, "rate_limit_exceeded"),
+            (503, "provider_unavailable"),
+        ])
+        .beyond_schema("the signature has to be of the operator's account"),
 ];

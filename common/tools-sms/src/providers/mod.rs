@@ -4,6 +4,7 @@
 //! What may become of a text is described at [`Handed`].
 
 pub mod aws;
+pub mod telnyx;
 pub mod twilio;
 pub mod vapi;
 
@@ -34,7 +35,25 @@ pub struct Outgoing<'a> {
 pub const NAMES: [&str; 2] = [aws::NAME, twilio::NAME];
 
 /// The providers that agents' numbers may come from.
-pub const SOURCES: [&str; 3] = [aws::NAME, twilio::NAME, vapi::NAME];
+pub const SOURCES: [&str; 4] = [aws::NAME, twilio::NAME, vapi::NAME, telnyx::NAME];
+
+/// A number of the operator at the provider of calls, and the id that the provider has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub number: Number,
+    pub id: String,
+}
+
+/// The operator's numbers at the provider of calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Those that agents get: they call, and this deployment decides who answers them.
+    pub usable: Vec<Line>,
+    /// How many are not active, or are no numbers as agents have them (SIP addresses).
+    pub not_ready: usize,
+    /// How many have an assistant of their own, or belong to another deployment.
+    pub elsewhere: usize,
+}
 
 /// Most numbers of the operator that agents can get.
 pub const MAX_NUMBERS: usize = 500;
@@ -54,19 +73,21 @@ pub fn chosen(config: &Config) -> Option<&'static str> {
 
 /// The provider that agents get numbers from: that of texts, whose numbers may serve calls too, or else that of calls.
 pub fn of_numbers(config: &Config) -> Option<&'static str> {
-    chosen(config).or_else(|| connects_calls(config).then_some(vapi::NAME))
+    chosen(config).or_else(|| of_calls(config))
 }
 
-/// Whether calls with numbers outside go through Vapi.
-fn connects_calls(config: &Config) -> bool {
-    config.providers.order(Capability::Voice).first().is_some_and(|first| first == vapi::NAME)
+/// The provider of calls with numbers outside: the first of `VOICE_PROVIDERS`.
+pub fn of_calls(config: &Config) -> Option<&'static str> {
+    let first = config.providers.order(Capability::Voice).first()?;
+    [vapi::NAME, telnyx::NAME].into_iter().find(|name| name == first)
 }
 
 /// The operator's numbers at the provider of calls in use. None without one.
-pub async fn lines(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<vapi::Line>, OutboundError> {
-    match connects_calls(&toolbox.config) {
-        true => Ok(vapi::list(toolbox, deadline).await?.usable),
-        false => Ok(Vec::new()),
+pub async fn lines(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Line>, OutboundError> {
+    match of_calls(&toolbox.config) {
+        Some(telnyx::NAME) => Ok(telnyx::list(toolbox, deadline).await?.usable),
+        Some(_) => Ok(vapi::list(toolbox, deadline).await?.usable),
+        None => Ok(Vec::new()),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tools::Toolbox;
 
-use super::MAX_NUMBERS;
+use super::{Line, Listed, MAX_NUMBERS};
 use crate::number::Number;
 
 pub const NAME: &str = "vapi";
@@ -20,24 +20,6 @@ pub const SECRET: &str = "vapi_secret";
 const HOOK_PATH: &str = "/v1/providers/vapi";
 /// Vapi publishes no number. A call needs a handful of requests.
 const PER_SECOND: f64 = 10.0;
-
-/// A number of the operator, and the id that Vapi has for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    pub number: Number,
-    pub id: String,
-}
-
-/// The operator's numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// Those that agents get: they call, and Vapi asks this deployment who answers them.
-    pub usable: Vec<Line>,
-    /// How many are not active, or are no numbers as agents have them (SIP addresses).
-    pub not_ready: usize,
-    /// How many have an assistant of their own, or belong to another deployment.
-    pub elsewhere: usize,
-}
 
 /// The key of `PROVIDER_KEYS`.
 pub async fn key(outbound: &Outbound) -> Result<Redacted, OutboundError> {

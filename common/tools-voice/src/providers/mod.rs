@@ -3,29 +3,82 @@
 //! A provider calls once for one request of ours ([`Placed`]), and is asked what became of a call before anything is charged:
 //! what it posts only says when to ask.
 
+pub mod telnyx;
 pub mod vapi;
 
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::RequestId;
-use platform::config::{Capability, Config};
+use platform::config::Config;
+use platform::providers::OutboundError;
 use serde_json::Value;
+use tokio::time::Instant;
+use tools::Toolbox;
 use tools_sms::number::Number;
+use tools_sms::providers;
 
 use crate::call::Ended;
 use crate::dialogue::Turn;
 
-// Only one provider has an adapter. With a second one, these would choose by the call's provider.
-pub use vapi::{ask, find, hang_up, place, recording};
-
 /// The providers that have an adapter.
-pub const NAMES: [&str; 1] = [vapi::NAME];
+pub const NAMES: [&str; 2] = [vapi::NAME, telnyx::NAME];
 
 /// The provider in use: the first of `VOICE_PROVIDERS`.
 pub fn chosen(config: &Config) -> Option<&'static str> {
-    let first = config.providers.order(Capability::Voice).first()?;
-    NAMES.into_iter().find(|name| name == first)
+    providers::of_calls(config)
+}
+
+/// Places a call. It is never asked twice after it may have arrived.
+pub async fn place(toolbox: &Toolbox, provider: &str, placing: &Placing<'_>, deadline: Instant) -> Placed {
+    match provider {
+        telnyx::NAME => telnyx::place(toolbox, placing, deadline).await,
+        _ => vapi::place(toolbox, placing, deadline).await,
+    }
+}
+
+/// Looks for a call whose placing was not answered. `since`: when it was placed.
+pub async fn find(
+    toolbox: &Toolbox,
+    provider: &str,
+    placing: (RequestId, u32),
+    line: &str,
+    since: Timestamp,
+    deadline: Instant,
+) -> Result<Option<String>, OutboundError> {
+    match provider {
+        telnyx::NAME => telnyx::find(toolbox, placing, line, since, deadline).await,
+        _ => vapi::find(toolbox, placing, line, since, deadline).await,
+    }
+}
+
+/// Asks what became of a call.
+pub async fn ask(toolbox: &Toolbox, provider: &str, id: &str, deadline: Instant) -> Result<Heard, OutboundError> {
+    match provider {
+        telnyx::NAME => telnyx::ask(toolbox, id, deadline).await,
+        _ => vapi::ask(toolbox, id, deadline).await,
+    }
+}
+
+/// Ends a call that goes on for too long. `control`: as the provider named it ([`Heard::Open`]).
+pub async fn hang_up(toolbox: &Toolbox, provider: &str, control: &str, deadline: Instant) -> Result<(), OutboundError> {
+    match provider {
+        telnyx::NAME => telnyx::hang_up(toolbox, control, deadline).await,
+        _ => vapi::hang_up(toolbox, control, deadline).await,
+    }
+}
+
+/// A link to a call's recording, valid for minutes; `None` if there is none.
+pub async fn recording(
+    toolbox: &Toolbox,
+    provider: &str,
+    id: &str,
+    deadline: Instant,
+) -> Result<Option<String>, OutboundError> {
+    match provider {
+        telnyx::NAME => telnyx::recording(toolbox, id, deadline).await,
+        _ => vapi::recording(toolbox, id, deadline).await,
+    }
 }
 
 /// A call to be placed.
@@ -33,7 +86,7 @@ pub struct Placing<'a> {
     /// The provider returns these two with the call.
     pub request_id: RequestId,
     pub index: u32,
-    /// The provider's id of the number that calls.
+    /// The provider's id of the number that calls ([`providers::Line`]).
     pub line: &'a str,
     pub to: &'a Number,
     /// The longest length, in minutes; the provider hangs up then.

@@ -44,12 +44,12 @@ const VOICE: &str = "Elliot";
 const MAX_TOKENS: u32 = 250;
 /// Longest wait for each part of the analysis after a call, in seconds.
 const ANALYSIS_SECS: u32 = 30;
-/// Most characters of Vapi's own words.
-const MAX_REASON: usize = 100;
-const MAX_SUMMARY: usize = 1_000;
-const MAX_CALLBACK: usize = 40;
-const MAX_URL: usize = 2_048;
-const WHO: &str = "the call provider";
+/// Most characters of a provider's own words.
+pub(super) const MAX_REASON: usize = 100;
+pub(super) const MAX_SUMMARY: usize = 1_000;
+pub(super) const MAX_CALLBACK: usize = 40;
+pub(super) const MAX_URL: usize = 2_048;
+pub(super) const WHO: &str = "the call provider";
 /// A call that was placed is created so soon before or after, by Vapi's clock.
 const AROUND: Duration = Duration::from_secs(300);
 
@@ -118,7 +118,7 @@ pub async fn place(toolbox: &Toolbox, placing: &Placing<'_>, deadline: Instant) 
 }
 
 /// The outcome without a usable answer. A status of 500 and above does not say whether there is a call.
-fn unplaced(error: &OutboundError) -> Placed {
+pub(super) fn unplaced(error: &OutboundError) -> Placed {
     let reason = format!("{WHO} {error}");
     match error {
         OutboundError::NotConfigured(_)
@@ -366,7 +366,7 @@ fn answering(config: &InboundConfig, state: &State, server: Option<Value>) -> Va
     })
 }
 
-fn prompt(owner: &str, is_open: bool) -> String {
+pub(super) fn prompt(owner: &str, is_open: bool) -> String {
     let task = match is_open {
         true => {
             "Answer from these instructions only. What they do not say, you do not know; then offer to take a message."
@@ -384,7 +384,7 @@ fn prompt(owner: &str, is_open: bool) -> String {
 }
 
 /// Says that the call is recorded; part of the first words of each.
-fn recorded(language: Language) -> &'static str {
+pub(super) fn recorded(language: Language) -> &'static str {
     match language {
         Language::En | Language::Multi => "This call is recorded.",
         Language::Es => "Esta llamada se graba.",
@@ -481,7 +481,7 @@ fn facts(call: &Value) -> Option<Facts> {
     })
 }
 
-fn time(text: &str) -> Option<Timestamp> {
+pub(super) fn time(text: &str) -> Option<Timestamp> {
     let time = chrono::DateTime::parse_from_rfc3339(text).ok()?;
     Some(Timestamp::from_millis(time.timestamp_millis()))
 }
