@@ -1,7 +1,7 @@
 //! Voice: what agents need to call each other over the exchange. How a number answers is in `settings`, answered and declined
 //! calls in `inbound`, calls at once in `races`, the exchange's turns and limits in `exchange`, calls that an agent buys in
-//! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers`, recordings of the others in `recordings`,
-//! crashes in `crashes`. Numbers that nobody uses are in `lease`.
+//! `outbound`, a model's answers in `answers`, calls with numbers outside in `providers` (Vapi) and `telnyx`, recordings of the
+//! others in `recordings`, crashes in `crashes`. Numbers that nobody uses are in `lease`.
 
 mod answers;
 mod crashes;
@@ -13,6 +13,8 @@ mod providers;
 mod races;
 mod recordings;
 mod settings;
+mod telnyx;
+mod telnyx_api;
 
 use std::time::Duration;
 

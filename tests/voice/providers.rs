@@ -28,20 +28,20 @@ use super::{Agent, FUNDS, MINUTE, NUMBERS, data, described, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
 const HOOK: &str = "/v1/providers/vapi";
-const CALL: &str = "/v1/tools/voice/call";
-/// The deployment's address, as Vapi knows it.
-const BASE: &str = "https://calls.example";
+pub(super) const CALL: &str = "/v1/tools/voice/call";
+/// The deployment's address, as providers know it.
+pub(super) const BASE: &str = "https://calls.example";
 const KEY: &str = "vapi-key";
 const SECRET: &str = "a-secret-of-the-operator";
 /// The operator's numbers, and Vapi's ids of them.
 const LINES: [(&str, &str); 3] = [("+12065552001", "line-1"), ("+12065552002", "line-2"), ("+12065552003", "line-3")];
 /// A caller.
-const CALLER: &str = "+14155552671";
+pub(super) const CALLER: &str = "+14155552671";
 /// A number in each of three countries. In one of them it is always day, and in one night.
 const OUTSIDE: [(&str, &str); 3] = [("US", "+14155552672"), ("DE", "+4915123456789"), ("JP", "+819012345678")];
 
 /// A number in a country where it is day, for an hour at least.
-fn outside(now: Timestamp) -> &'static str {
+pub(super) fn outside(now: Timestamp) -> &'static str {
     let later = now.plus(Duration::from_secs(3_600));
     let is_day = |country: &str| !is_quiet(country, now) && !is_quiet(country, later);
     OUTSIDE.iter().find(|(country, _)| is_day(country)).expect("it is day somewhere").1
@@ -54,11 +54,11 @@ fn beside(number: &str, last: u8) -> String {
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-struct Asked {
-    method: Method,
-    path: String,
-    headers: HeaderMap,
-    body: Value,
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
 }
 
 /// What becomes of a request to place a call.
@@ -200,7 +200,7 @@ impl Vapi {
 }
 
 /// A job that has completed.
-async fn finished(agent: &Agent, id: RequestId) -> Option<Value> {
+pub(super) async fn finished(agent: &Agent, id: RequestId) -> Option<Value> {
     let job = agent.payer.get(&format!("/v1/requests/{id}")).await.json();
     (job["status"] == "completed").then_some(job)
 }
@@ -219,14 +219,19 @@ async fn answer(State(vapi): State<Vapi>, method: Method, uri: Uri, headers: Hea
         answered(inner, &asked, &uri)
     });
     if status == 0 {
-        let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other("the connection broke"))]);
-        return Response::builder().header("content-length", "40").body(Body::from_stream(broken)).expect("a response");
+        return lost();
     }
     let mut response = Response::builder().status(status).header("content-type", "application/json");
     if status == 302 {
         response = response.header("location", "https://signed.example/recording.mp3?signature=1");
     }
     response.body(Body::from(answer.to_string())).expect("a response")
+}
+
+/// An answer that breaks off.
+pub(super) fn lost() -> Response<Body> {
+    let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other("the connection broke"))]);
+    Response::builder().header("content-length", "40").body(Body::from_stream(broken)).expect("a response")
 }
 
 /// Vapi's form of an error.
@@ -407,12 +412,12 @@ fn line_of(phone: &Phone) -> &'static str {
 }
 
 /// Lets the worker run a job, as its next look would.
-async fn look(stack: &Stack, id: RequestId) {
+pub(super) async fn look(stack: &Stack, id: RequestId) {
     queue::send_or_log(&*stack.queue, id, None).await;
 }
 
 /// Lets the worker look at a job until it has ended.
-async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
+pub(super) async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
     eventually("the job's end", || async {
         look(stack, id).await;
         finished(agent, id).await
@@ -421,13 +426,13 @@ async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
 }
 
 /// The id of the agent's newest inbound call.
-async fn newest(agent: &Agent) -> RequestId {
+pub(super) async fn newest(agent: &Agent) -> RequestId {
     let calls = agent.calls("").await;
     calls[0]["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_else(|| panic!("{calls:?}"))
 }
 
 /// Where a link to a recording leads.
-async fn recording(stack: &Stack, url: &Value) -> Option<String> {
+pub(super) async fn recording(stack: &Stack, url: &Value) -> Option<String> {
     let path = url.as_str().and_then(|url| url.strip_prefix(BASE));
     let path = path.unwrap_or_else(|| panic!("not a link of ours: {url}"));
     let answer = Client::new(&stack.base_url).get(path, &[]).await;
@@ -668,13 +673,13 @@ fn a_call_that_vapi_says_nothing_about_is_ended_when_its_credit_ends() {
     });
 }
 
-fn call_to(to: impl Into<Value>) -> Value {
+pub(super) fn call_to(to: impl Into<Value>) -> Value {
     let (objective, name) = ("Ask what bread costs.", "Ann");
     json!({"objective": objective, "target_number": to.into(), "caller_name": name, "max_duration_minutes": 3})
 }
 
 /// Pays for a call of at most three minutes; the id of its job.
-async fn buy(agent: &Agent, to: &str) -> RequestId {
+pub(super) async fn buy(agent: &Agent, to: &str) -> RequestId {
     let body = call_to(to);
     let unpaid = agent.payer.ask(CALL, &body).await;
     redeem(agent, &unpaid, &body).await
@@ -688,7 +693,7 @@ async fn redeem(agent: &Agent, unpaid: &Answer, body: &Value) -> RequestId {
 }
 
 /// What an agent has paid on chain so far, and the credits that it has, in micro-USDC.
-async fn money(agent: &Agent, stack: &Stack) -> (u64, u64) {
+pub(super) async fn money(agent: &Agent, stack: &Stack) -> (u64, u64) {
     let left = u64::try_from(agent.payer.balance(stack).await).expect("an amount");
     (FUNDS - left, agent.credits(stack).await)
 }

@@ -575,8 +575,9 @@ fn facts(is_outbound: bool, end: &End, spoken: &Spoken) -> Facts {
         callback: said("callback_number", MAX_CALLBACK),
         // Each call is recorded from its answer on.
         has_recording: was_answered,
-        // The hang-up and the insights follow some seconds after the end.
-        is_whole: !end.cause.is_empty() && (!was_answered || is_looked_through),
+        // The hang-up and the insights follow some seconds after the end. A call that was passed on at once has none.
+        is_whole: !end.cause.is_empty()
+            && (!was_answered || is_looked_through || (end.was_passed_on && spoken.messages.is_empty())),
         reason: end.cause.clone(),
         turns,
     }
