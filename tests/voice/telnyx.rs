@@ -114,7 +114,8 @@ fn callers_who_are_not_answered_cost_nothing() {
         let stack = telnyx.stack().await;
         let now = stack.app.clock.now();
         let shut = json!({
-            "business_hours": closed(now), "after_hours": "decline", "after_hours_message": "Wir haben zu.", "language": "de",
+            "business_hours": closed(now), "after_hours": "decline", "after_hours_message": "Wir haben zu.",
+            "language": "de",
         });
         let (ada, of_ada) = Agent::answering(&stack, MINUTE, shut).await;
         let (bob, of_bob) = Agent::answering(&stack, MINUTE - 1, json!({})).await;

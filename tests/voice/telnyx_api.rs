@@ -39,7 +39,7 @@ const NUMBERS: [(&str, &str); 4] = [
 pub enum Placing {
     /// Answered with this status; there is no call.
     Fails(u16),
-    /// The call is there, but the answer is lost. `is_listed`: it is among the calls and events that are not asked for by its id.
+    /// The call is there, but the answer is lost. `is_listed`: lists show it.
     Lost { is_alive: bool, is_listed: bool },
 }
 
@@ -173,7 +173,10 @@ impl Telnyx {
     /// A call was answered at `answered`, and somebody talks about bread.
     pub fn talks(&self, call: &str, answered: Timestamp) {
         self.answers(call, answered);
-        let message = |second: u64, role: &str, text: &str| json!({"role": role, "text": text, "sent_at": answered.plus(Duration::from_secs(second)).to_string()});
+        let message = |second: u64, role: &str, text: &str| {
+            let at = answered.plus(Duration::from_secs(second)).to_string();
+            json!({"role": role, "text": text, "sent_at": at})
+        };
         // In no order.
         let messages = vec![
             message(2, "user", "Bread, \u{202e}please."),
@@ -197,7 +200,8 @@ impl Telnyx {
         let result = json!({
             "outcome": "reached_person", "success": true, "summary": "They talked about bread.", "answered": ["1"],
         });
-        let insights = json!([{"id": "i", "status": "completed", "conversation_insights": [{"insight_id": "x", "result": result.to_string()}]}]);
+        let found = json!([{"insight_id": "x", "result": result.to_string()}]);
+        let insights = json!([{"id": "i", "status": "completed", "conversation_insights": found}]);
         self.with(|inner| inner.legs.get_mut(call).expect("a call").insights = Some(insights));
         self.event("call.conversation_insights.generated", call, self.clock.now(), json!({"results": []}))
     }
@@ -310,7 +314,11 @@ fn answered(inner: &mut Inner, asked: &Asked, uri: &Uri, now: Timestamp) -> (u16
     let parts: Vec<&str> = asked.path.trim_matches('/').split('/').collect();
     match (asked.method.as_str(), &parts[..]) {
         ("GET", ["v2", "phone_numbers"]) if param("filter[connection_id]").as_deref() == Some(CONNECTION) => {
-            let phone = |(number, status): (&str, &str)| json!({"id": "1293384261075731499", "phone_number": number, "status": status, "connection_id": CONNECTION});
+            let phone = |(number, status): (&str, &str)| {
+                let mut phone = json!({"id": "1", "phone_number": number, "connection_id": CONNECTION});
+                phone["status"] = json!(status);
+                phone
+            };
             data(NUMBERS.into_iter().map(phone).collect())
         }
         ("POST", ["v2", "calls"]) => placing(inner, &asked.body, now),

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use gate::app::App;
-use platform::config::{Capability, Config};
+use platform::config::Config;
 use platform::connections::Connections;
 use platform::net::FetchPolicy;
 use tokio::time::Instant;
-use tools_sms::providers::vapi;
+use tools_sms::providers::{Listed, of_calls, telnyx, vapi};
 
 use super::Report;
 
@@ -17,44 +17,82 @@ const CHECK: &str = "calls";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub fn check(config: &Config, report: &mut Report) {
-    if !uses_vapi(config) {
-        let remedy = "set VOICE_PROVIDERS to vapi, in settings.json, if agents are to call others (docs/VOICE.md)";
+    let Some(provider) = of_calls(config) else {
+        let remedy =
+            "set VOICE_PROVIDERS to vapi or telnyx, in settings.json, if agents are to call others (docs/VOICE.md)";
         report.warn(CHECK, "VOICE_PROVIDERS is not set, so numbers outside this deployment are refused", remedy);
         return;
-    }
-    match [vapi::NAME, vapi::SECRET].into_iter().find(|name| lacks(config, name)) {
+    };
+    match keys(provider).iter().find(|name| lacks(config, name)) {
         Some(name) => {
             let remedy = format!("set {name} in PROVIDER_KEYS (docs/VOICE.md)");
-            report.fail(CHECK, format!("VOICE_PROVIDERS names vapi, but PROVIDER_KEYS has no {name}"), remedy);
+            report.fail(CHECK, format!("VOICE_PROVIDERS names {provider}, but PROVIDER_KEYS has no {name}"), remedy);
         }
         None if config.base_url.is_none() => {
-            let remedy = "set PUBLIC_BASE_URL to the origin that Vapi can reach";
-            report.fail(CHECK, "Vapi cannot ask who answers, because the service does not know its origin", remedy);
+            let remedy = format!("set PUBLIC_BASE_URL to the origin that {} can reach", title(provider));
+            let found =
+                format!("{} cannot ask who answers, because the service does not know its origin", title(provider));
+            report.fail(CHECK, found, remedy);
         }
-        None => report.ok(CHECK, format!("calls to others go by vapi, to {}", config.voice.countries.join(", "))),
+        None => {
+            let countries = config.voice.countries.join(", ");
+            report.ok(CHECK, format!("calls to others go by {provider}, to {countries}"));
+        }
     }
 }
 
-/// Asks Vapi for the account's numbers.
+/// What a provider needs in `PROVIDER_KEYS`.
+fn keys(provider: &str) -> &'static [&'static str] {
+    match provider {
+        telnyx::NAME => &[telnyx::NAME, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT],
+        _ => &[vapi::NAME, vapi::SECRET],
+    }
+}
+
+fn title(provider: &str) -> &'static str {
+    if provider == telnyx::NAME { "Telnyx" } else { "Vapi" }
+}
+
+/// Asks the provider for the account's numbers, and Telnyx for the address of its application.
 pub async fn numbers(app: &App, connections: &Connections, report: &mut Report) {
     let config = &app.config;
-    let Some(base) = config.base_url.as_deref().filter(|_| uses_vapi(config)) else { return };
+    let (Some(base), Some(provider)) = (config.base_url.as_deref(), of_calls(config)) else { return };
     // A finding of the other check.
-    if lacks(config, vapi::NAME) {
+    if keys(provider).iter().any(|name| lacks(config, name)) {
         return;
     }
     let Ok(toolbox) = app.toolbox(connections, FetchPolicy::default()) else { return };
-    match vapi::list(&toolbox, Instant::now() + PATIENCE).await {
-        Ok(listed) => say(base, &listed, report),
+    let deadline = Instant::now() + PATIENCE;
+    let listed = match provider {
+        telnyx::NAME => {
+            if let Ok(address) = telnyx::address(&toolbox, deadline).await {
+                say_address(base, address.as_deref(), report);
+            }
+            telnyx::list(&toolbox, deadline).await
+        }
+        _ => vapi::list(&toolbox, deadline).await,
+    };
+    match listed {
+        Ok(listed) => say(base, provider, &listed, report),
         Err(error) => {
-            let remedy = "run the doctor where Vapi and its key can be reached";
-            report.warn(CHECK, format!("could not list the numbers: vapi {error}"), remedy);
+            let remedy = format!("run the doctor where {} and its key can be reached", title(provider));
+            report.warn(CHECK, format!("could not list the numbers: {provider} {error}"), remedy);
         }
     }
 }
 
-fn say(base: &str, listed: &vapi::Listed, report: &mut Report) {
-    let vapi::Listed { usable, not_ready, elsewhere } = listed;
+/// Whether Telnyx posts to this deployment.
+fn say_address(base: &str, address: Option<&str>, report: &mut Report) {
+    let own = telnyx::hook_url(base);
+    if address != Some(own.as_str()) {
+        let remedy = format!("set the webhook URL of the Call Control application to {own} (docs/VOICE.md)");
+        report.fail(CHECK, "Telnyx does not post to this deployment, so nobody answers calls", remedy);
+    }
+}
+
+fn say(base: &str, provider: &str, listed: &Listed, report: &mut Report) {
+    let Listed { usable, not_ready, elsewhere } = listed;
+    let title = title(provider);
     if *elsewhere > 0 {
         let found =
             format!("numbers at Vapi passed over, because this deployment is not asked who answers: {elsewhere}");
@@ -63,17 +101,13 @@ fn say(base: &str, listed: &vapi::Listed, report: &mut Report) {
         report.warn(CHECK, found, remedy);
     }
     if *not_ready > 0 {
-        let found = format!("numbers at Vapi passed over, because they are not active: {not_ready}");
+        let found = format!("numbers at {title} passed over, because they are not active: {not_ready}");
         report.warn(CHECK, found, "wait for them, or leave them as they are");
     }
     match usable.len() {
-        0 => report.fail(CHECK, "no number at Vapi is for agents", "import a number (docs/VOICE.md)"),
-        count => report.ok(CHECK, format!("numbers at Vapi for agents: {count}")),
+        0 => report.fail(CHECK, format!("no number at {title} is for agents"), "add a number (docs/VOICE.md)"),
+        count => report.ok(CHECK, format!("numbers at {title} for agents: {count}")),
     }
-}
-
-fn uses_vapi(config: &Config) -> bool {
-    config.providers.order(Capability::Voice).first().is_some_and(|first| first == vapi::NAME)
 }
 
 /// A key in a secret is not read here.

@@ -15,8 +15,10 @@ use crate::number::Number;
 
 pub const NAME: &str = "telnyx";
 pub const ORIGIN: &str = "https://api.telnyx.com/v2";
-/// The name in `PROVIDER_KEYS` of the application's id.
+/// The names in `PROVIDER_KEYS` of the application's id, of the key that Telnyx signs with, and of the assistant that calls have.
 pub const CONNECTION: &str = "telnyx_connection";
+pub const PUBLIC_KEY: &str = "telnyx_public_key";
+pub const ASSISTANT: &str = "telnyx_assistant";
 
 const HOOK_PATH: &str = "/v1/providers/telnyx";
 /// Telnyx publishes no number for all requests; it takes 30 new calls a second.
@@ -71,6 +73,15 @@ pub async fn list(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, Outbou
         }
     }
     Ok(found)
+}
+
+/// The address that the application posts to.
+/// <https://developers.telnyx.com/api-reference/call-control-applications/retrieve-a-call-control-application>
+pub async fn address(toolbox: &Toolbox, deadline: Instant) -> Result<Option<String>, OutboundError> {
+    let (key, connection) = (key(&toolbox.outbound).await?, connection(&toolbox.outbound).await?);
+    let ask = ask(&key, Ask::get(format!("/call_control_applications/{}", percent_encoded(connection.expose()))));
+    let (_, answer) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[404], deadline).await?;
+    Ok(answer["data"]["webhook_event_url"].as_str().map(str::to_owned))
 }
 
 /// Only a number whose status is `active` makes and takes calls. Calls name the number itself, so that is its id.

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::Toolbox;
 use tools_sms::number::Number;
-use tools_sms::providers::telnyx::{self as account, ORIGIN, query};
+use tools_sms::providers::telnyx::{self as account, ASSISTANT, ORIGIN, PUBLIC_KEY, query};
 
 use super::vapi::{MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, WHO, prompt, recorded, time, unplaced};
 use super::{Facts, Heard, Placed, Placing, Verdict, text};
@@ -31,11 +31,7 @@ use crate::config::{InboundConfig, Language, Tool};
 use crate::dialogue::{self, MAX_SAID, Speaker, Turn, cleaned};
 use crate::outside;
 
-pub use tools_sms::providers::telnyx::{NAME, hook_url};
-
-/// The names in `PROVIDER_KEYS` of the key that Telnyx signs with, and of the assistant whose model and voice calls have.
-pub const PUBLIC_KEY: &str = "telnyx_public_key";
-pub const ASSISTANT: &str = "telnyx_assistant";
+pub use tools_sms::providers::telnyx::NAME;
 
 /// The headers of what Telnyx posts: Unix seconds, and the signature in base64.
 pub const TIMESTAMP_HEADER: &str = "telnyx-timestamp";
@@ -664,4 +660,130 @@ pub async fn recording(toolbox: &Toolbox, id: &str, deadline: Instant) -> Result
     let found = list(toolbox, &account, "/recordings", &pairs, deadline).await?;
     let url = found.first().and_then(|recording| text(recording, "/download_urls/mp3"));
     Ok(url.filter(|url| url.starts_with("https://") && url.len() <= MAX_URL).map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{Ed25519KeyPair, KeyPair};
+
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_secs(1_795_176_000); // 2026-11-20T12:00:00Z
+
+    fn event(name: &str, secs: u64, metadata: Value) -> Value {
+        json!({"name": name, "event_timestamp": NOON.plus(Duration::from_secs(secs)).to_string(), "metadata": metadata})
+    }
+
+    #[test]
+    fn ends_are_told_apart_by_their_cause_and_who_hung_up() {
+        use Verdict::{Cancelled, Provider, Unreachable, Usual};
+        let message = json!({"role": "user", "text": "Hi", "sent_at": NOON.to_string()});
+        let spoken = Spoken { messages: vec![message], insights: Vec::new() };
+        for (cause, source, was_answered, why, verdict, outcome) in [
+            ("normal_clearing", "callee", true, Ended::CallerHungUp, Usual, Some("reached_person")),
+            ("normal_clearing", "caller", true, Ended::AssistantHungUp, Usual, Some("reached_person")),
+            ("time_limit", "unknown", true, Ended::TimeLimit, Usual, Some("reached_person")),
+            ("unspecified", "unknown", true, Ended::Failed, Provider, Some("reached_person")),
+            ("unspecified", "unknown", false, Ended::CallerHungUp, Unreachable, None),
+            ("timeout", "unknown", false, Ended::CallerHungUp, Usual, Some("no_answer")),
+            ("no_answer", "unknown", false, Ended::CallerHungUp, Usual, Some("no_answer")),
+            ("user_busy", "callee", false, Ended::CallerHungUp, Usual, Some("no_answer")),
+            ("call_rejected", "callee", false, Ended::CallerHungUp, Usual, Some("refused")),
+            ("not_found", "unknown", false, Ended::CallerHungUp, Usual, Some("wrong_number")),
+            ("originator_cancel", "callee", false, Ended::CallerHungUp, Cancelled, None),
+            // Words that are not known yet.
+            ("brand_new", "unknown", true, Ended::CallerHungUp, Usual, Some("reached_person")),
+            ("brand_new", "unknown", false, Ended::CallerHungUp, Unreachable, None),
+        ] {
+            let raw = json!({"x": {"payload": {"hangup_cause": cause, "hangup_source": source}}});
+            let mut events = vec![event("call.hangup", 90, raw)];
+            if was_answered {
+                events.push(event("call.answered", 5, json!({})));
+            }
+            let end = End::of(&Value::Null, &events).unwrap();
+            let spoken = if was_answered { spoken.clone() } else { Spoken::default() };
+            let facts = facts(true, &end, &spoken);
+            assert_eq!((facts.why, facts.verdict, facts.outcome), (why, verdict, outcome), "{cause} {was_answered}");
+            assert_eq!(facts.length(), was_answered.then_some(Duration::from_secs(85)), "{cause}");
+            assert_eq!(facts.is_whole, !was_answered, "{cause}: its insights are not there");
+        }
+    }
+
+    #[test]
+    fn a_call_is_over_once_its_end_has_a_time() {
+        let answered = [event("call.answered", 0, json!({}))];
+        assert_eq!(End::of(&json!({"is_alive": false}), &answered), None);
+        let told = End::of(&json!({"end_time": NOON.to_string()}), &answered).unwrap();
+        assert_eq!((told.answered, told.at, told.cause.as_str()), (Some(NOON), NOON, ""));
+        assert!(!facts(false, &told, &Spoken::default()).is_whole, "the event with its cause may come");
+    }
+
+    #[test]
+    fn insights_and_messages_are_cleaned_and_belong_to_their_side() {
+        let message = |second: u64, role: &str, text: &str| {
+            let at = NOON.plus(Duration::from_secs(second)).to_string();
+            json!({"role": role, "text": text, "created_at": at})
+        };
+        let found = json!({"outcome": "refused", "success": false, "answered": ["2", "x"], "callback_number": "+1"});
+        let results = json!([{"result": "Just\u{200b} text"}, {"result": found.to_string()}]);
+        let spoken = Spoken {
+            messages: vec![message(2, "user", " Hi\n you "), message(1, "assistant", "Hello\u{202e} there"), json!(1)],
+            insights: vec![json!({"status": "completed", "conversation_insights": results})],
+        };
+        let raw = json!({"hangup_cause": "normal_clearing", "hangup_source": "caller"});
+        let events = [event("call.answered", 0, json!({})), event("call.hangup", 9, raw)];
+        let end = End::of(&Value::Null, &events).unwrap();
+        let turn = |speaker: Speaker, text: &str| Turn { speaker, text: text.to_owned() };
+        let outbound = facts(true, &end, &spoken);
+        assert_eq!(outbound.turns, [turn(Speaker::Caller, "Hello there"), turn(Speaker::Assistant, "Hi you")]);
+        assert_eq!((outbound.summary.as_deref(), outbound.is_success), (Some("Just text"), Some(false)));
+        assert_eq!((outbound.outcome, outbound.answered.clone()), (Some("refused"), vec![2]));
+        assert!(outbound.is_whole && outbound.has_recording);
+        let inbound = facts(false, &end, &spoken);
+        assert_eq!(inbound.turns, [turn(Speaker::Assistant, "Hello there"), turn(Speaker::Caller, "Hi you")]);
+        assert_eq!((outbound.why, inbound.why), (Ended::AssistantHungUp, Ended::CallerHungUp));
+    }
+
+    #[test]
+    fn only_what_telnyx_signed_lately_counts() {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+        let account = Account {
+            key: Redacted::new("key"),
+            public_key: Redacted::new(base64_standard(pair.public_key().as_ref())),
+            connection: Redacted::new("1"),
+            assistant: Redacted::new("assistant-1"),
+        };
+        let signature = base64_standard(pair.sign(b"1795176000|{}").as_ref());
+        let is_signed = |at: &str, body: &str, signature: &str, late: u64| {
+            account.has_signed(at, body.as_bytes(), signature, NOON.plus(Duration::from_secs(late)))
+        };
+        assert!(is_signed("1795176000", "{}", &signature, 0) && is_signed("1795176000", "{}", &signature, 300));
+        assert!(!is_signed("1795176000", "{}", &signature, 301), "too old");
+        for (at, body, signature) in [
+            ("1795176001", "{}", signature.as_str()),
+            ("1795176000", "{ }", signature.as_str()),
+            ("1795176000", "{}", "AAAA"),
+            ("1795176000", "{}", "?"),
+            ("", "", ""),
+        ] {
+            assert!(!is_signed(at, body, signature, 0), "{at} {body} {signature}");
+        }
+    }
+
+    #[test]
+    fn ids_and_marks_are_read_only_in_our_own_spelling() {
+        let ids = Ids { is_outbound: true, leg: "leg-1".to_owned(), control: "v3:a_B-1".to_owned() };
+        assert_eq!((ids.to_text().as_str(), Ids::parse(&ids.to_text())), ("out.leg-1.v3:a_B-1", Some(ids.clone())));
+        for text in ["", "out.leg-1", "up.leg-1.v3", "out.leg-1.v3.x", "out..v3", "out.leg-1.../calls", "out.leg-1.a/b"]
+        {
+            assert_eq!(Ids::parse(text), None, "{text}");
+        }
+        assert_eq!(Ids::of(&json!({"call_leg_id": "l", "call_control_id": "../x"}), true), None);
+        let mark = Mark::Placed { request_id: RequestId::from_bytes([1; 16]), index: 0 };
+        assert_eq!(Mark::of_state(&mark.to_state()), Some(mark));
+        assert_eq!((Mark::of_state("?"), Mark::of_state("e30=")), (None, None));
+        for (name, is_used) in [("Telnyx.KokoroTTS.af", true), ("ElevenLabs.x.y", false), ("Telnyx.a b", false)] {
+            assert_eq!(is_voice(name), is_used, "{name}");
+        }
+    }
 }
