@@ -25,7 +25,8 @@ pub enum Capability {
     /// `SMS_PROVIDERS`: who takes texts to numbers outside this deployment: `aws_sms` (AWS End User Messaging) or `twilio`.
     /// Only the first is used, as with mails.
     Sms,
-    /// `VOICE_PROVIDERS`: who connects calls with numbers outside this deployment: `vapi`. Only the first is used.
+    /// `VOICE_PROVIDERS`: who connects calls with numbers outside this deployment: `vapi` or `telnyx`. Only the first is
+    /// used.
     Voice,
 }
 
