@@ -188,6 +188,7 @@ async function calls(me) {
   expect(await me.own('DELETE', inbound), 200);
   expect(await me.ask('GET', '/v1/tools/voice/recordings/nothing'), 404);
   expect(await me.ask('POST', '/v1/providers/vapi', {}), 404);
+  expect(await me.ask('POST', '/v1/providers/telnyx', {}), 404);
 }
 
 journeys.queued = async (me) => {

@@ -6,8 +6,10 @@ use base::clock::Clock;
 use base::ids::RequestId;
 use gate::limits;
 use local::Stack;
+use platform::store::Write;
 use serde_json::{Value, json};
-use tools_sms::phone::Phone;
+use tools_sms::number::Number;
+use tools_sms::phone::{self, Phone};
 
 use super::inbound::closed;
 use super::providers::{CALL, CALLER, buy, call_to, finished, look, looked_at, money, newest, outside, recording};
@@ -259,6 +261,23 @@ fn forged_and_stale_posts_change_nothing() {
     });
 }
 
+#[test]
+fn a_caller_whose_assistant_has_gone_is_not_left_on_the_line() {
+    run(async {
+        let telnyx = telnyx().await;
+        let stack = telnyx.stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, MINUTE, json!({})).await;
+        let id = rung(&telnyx, &stack, "v3:c", &of_bob, &bob).await;
+        let now = stack.app.clock.now();
+        telnyx.talks("v3:c", now);
+        telnyx.posts(&stack, &telnyx.happens("v3:c", "call.conversation.ended", now, json!({"reason": null}))).await;
+        assert_eq!(telnyx.actions("v3:c"), ["answer", "hangup"]);
+        looked_at_after(&telnyx, &stack, &bob, id, "v3:c").await;
+        let call = bob.charged(id).await;
+        assert_eq!((&call["ended_reason"], &call["charge_usdc"]), (&json!("assistant_hung_up"), &json!("0.350000")));
+    });
+}
+
 /// Its posts never arrive. Answering takes no longest length, so the job hangs up.
 #[test]
 fn a_call_that_telnyx_says_nothing_about_is_ended_when_its_credit_ends() {
@@ -329,9 +348,15 @@ fn a_call_outside_is_placed_once_by_telnyx_and_charged_by_its_events() {
         look(&stack, id).await;
         assert_eq!((telnyx.placed().len(), money(&ada, &stack).await), (1, (3 * MINUTE, MINUTE)));
 
-        // Several numbers at once are refused before a price.
+        // Several numbers at once are refused before a price, and so is an agent whose number Telnyx does not have.
         let refused = ada.payer.ask(CALL, &call_to(json!([to, CALLER]))).await;
         assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
+        let elsewhere = Phone { number: Number::parse("+12065552009").expect("a number"), line: None, ..of_ada };
+        let (db, key) = (&stack.app.db, phone::key_of(elsewhere.agent, &elsewhere.source));
+        let put = Write::put(&db.tables.messages, key, &elsewhere).expect("a row");
+        db.write_if(put).await.expect("a database");
+        let refused = ada.payer.ask(CALL, &call_to(to)).await;
+        assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
     });
 }
 

@@ -382,7 +382,7 @@ fn shown(call: &str, leg: &Leg) -> Value {
 
 /// The members that a command may have, and those that it must have.
 fn members(command: &str) -> Option<(&'static [&'static str], &'static [&'static str])> {
-    Some(match command {
+    let members: (&'static [&'static str], &'static [&'static str]) = match command {
         "dial" => (
             &[
                 "connection_id",
@@ -416,7 +416,8 @@ fn members(command: &str) -> Option<(&'static [&'static str], &'static [&'static
         "assistant" => (&["id", "instructions", "greeting", "tools", "voice_settings"], &["id"]),
         "tool" => (&["type", "hangup", "transfer"], &["type"]),
         _ => return None,
-    })
+    };
+    Some(members)
 }
 
 /// What is wrong with a command.

@@ -108,7 +108,7 @@ async fn rings(
         from: text(payload, "/from").unwrap_or_default(),
         // Anybody can show any number, so no agent is known by it.
         caller: None,
-        provider: Some((NAME, &provider_id)),
+        provider: Some((NAME, provider_id.as_str())),
         price: ringing::price_of_minute(&toolbox.config),
         hops: 0,
     };

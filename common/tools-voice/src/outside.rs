@@ -53,6 +53,8 @@ const FIRST: u32 = 0;
 
 /// Longest wait for one answer of the provider.
 const ASK: Duration = Duration::from_secs(20);
+/// Longest wait for the provider's numbers, before a price.
+const LINES: Duration = Duration::from_secs(5);
 /// How long it is tried to place a call.
 const TRIED_FOR: Duration = Duration::from_secs(10 * 60);
 /// How long a call is looked for whose placing was not answered.
@@ -231,7 +233,8 @@ pub(crate) fn check(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
 /// Refuses more calls, or more minutes of all these calls together, than are left today. `agent`: who asks, if it is known.
 ///
 /// # Errors
-/// 400 `invalid_request` if no day has so many minutes; 429 `voice_limit_reached`.
+/// 400 `invalid_request` if no day has so many minutes; 429 `voice_limit_reached`; 503 `provider_unavailable` if the provider does
+/// not have the agent's number.
 pub(crate) async fn check_room(
     toolbox: &Toolbox,
     agent: Option<AgentId>,
@@ -251,7 +254,30 @@ pub(crate) async fn check_room(
             return Err(velocity::limit_reached(counter.full(), now));
         }
     }
-    Ok(())
+    match agent {
+        Some(agent) => check_line(toolbox, agent).await,
+        None => Ok(()),
+    }
+}
+
+/// Refuses an agent whose number the provider does not have. Only one is looked up that the provider did not have when it was
+/// bought: the operator may have brought it there since. Without the provider's answer, the job finds out.
+///
+/// # Errors
+/// 503 `provider_unavailable`.
+async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
+    let own = phone::of_agent(&toolbox.db, agent, phone::source(&toolbox.config)).await?;
+    let Some(own) = own.filter(|own| own.line.is_none() && own.lost_at.is_none()) else { return Ok(()) };
+    match lines(toolbox, Instant::now() + LINES).await {
+        Ok(lines) if lines.iter().all(|line| line.number != own.number) => {
+            Err(ApiError::NotConfigured { what: "line for your number at the provider of calls".to_owned() })
+        }
+        Ok(_) => Ok(()),
+        Err(error) => {
+            log::failure("the provider did not tell its numbers", &error.detail());
+            Ok(())
+        }
+    }
 }
 
 /// Whether calls out of this deployment, also those that are passed on, may go to the number's country (`VOICE_COUNTRIES`).
