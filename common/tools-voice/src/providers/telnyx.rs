@@ -45,7 +45,7 @@ const RINGS_SECS: u32 = 45;
 const PAGE: usize = 100;
 const PAGES: usize = 4;
 /// Events of a call that are read.
-const EVENTS: &str = "250";
+const EVENTS: &str = "100";
 /// A call that was placed is among those of this long before, by Telnyx's clock.
 const AROUND: Duration = Duration::from_secs(300);
 /// Statuses that say that a call is over or not known.
