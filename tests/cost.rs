@@ -30,11 +30,11 @@ const MOST_FOR_MAIL: Units = Units { requests: 38.0, reads: 21.0, writes: 42.0, 
 const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.4, messages: 0.05 };
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
-// Calls: to be set from what is counted.
-const MOST_FOR_INBOUND_CALL: Units = Units { requests: 75.0, reads: 45.0, writes: 89.0, messages: 2.0 };
-const MOST_FOR_TURN: Units = Units { requests: 13.0, reads: 8.0, writes: 9.0, messages: 0.0 };
-const MOST_FOR_WORDY_TURN: Units = Units { reads: 11.0, ..MOST_FOR_TURN };
-const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 170.0, reads: 98.0, writes: 174.0, messages: 3.0 };
+// A call answered here, with one turn.
+const MOST_FOR_INBOUND_CALL: Units = Units { requests: 50.0, reads: 30.0, writes: 46.0, messages: 1.0 };
+const MOST_FOR_TURN: Units = Units { requests: 11.2, reads: 5.7, writes: 5.2, messages: 0.0 };
+const MOST_FOR_WORDY_TURN: Units = Units { reads: 8.5, ..MOST_FOR_TURN };
+const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 82.0, reads: 50.0, writes: 80.0, messages: 2.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
 
