@@ -22,8 +22,6 @@ pub const MAX_MESSAGE: usize = 500;
 pub const MAX_MINUTES: u32 = 60;
 /// Minutes of a call, if the settings say nothing.
 pub const DEFAULT_MINUTES: u32 = 10;
-/// Most bytes of all settings, as JSON in UTF-8: each ring reads and copies them.
-pub const MAX_BYTES: usize = 16 * 1024;
 const MAX_VOICE: usize = 100;
 const MAX_URL: usize = 2_048;
 
@@ -246,11 +244,6 @@ pub fn read(body: &Map<String, Value>, policy: &FetchPolicy) -> Result<InboundCo
         }
     };
     let config = given.checked(policy, &mut wrong);
-    let bytes = serde_json::to_string(&config).map_or(usize::MAX, |text| text.len());
-    if bytes > MAX_BYTES {
-        let message = format!("is too long: all settings may have {MAX_BYTES} bytes together, and these have {bytes}");
-        wrong.push(FieldError::new("prompt", message));
-    }
     if wrong.is_empty() { Ok(config) } else { Err(wrong) }
 }
 
@@ -449,8 +442,6 @@ mod tests {
             (json!({"prompt": " \n"}), "prompt"),
             (json!({"prompt": "\u{200b}\u{202e}"}), "prompt"),
             (json!({"prompt": text(8_001)}), "prompt"),
-            // Fewer characters, but more bytes than all settings may have.
-            (json!({"prompt": "日".repeat(5_500)}), "prompt"),
             (with(json!({"first_message": text(501)})), "first_message"),
             (with(json!({"after_hours_message": text(501)})), "after_hours_message"),
             (with(json!({"voice_id": text(101)})), "voice_id"),

@@ -203,7 +203,7 @@ pub static OPERATIONS: &[Operation] = &[
         ])
         .beyond_schema(
             "unknown members are refused; `prompt` has visible characters; `transfer_number` is one that can be called, and there with \
-             `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public; all settings have at most 16 KB",
+             `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public",
         ),
     Operation::delete("/v1/tools/voice/numbers/{id}/inbound", "disableVoiceAnswering", "Your number answers no more calls")
         .about("The settings stay, with `enabled` false. The same again changes nothing.")
