@@ -123,48 +123,68 @@ fn the_loser_learns_the_transaction_even_if_the_nodes_logs_lag() {
 #[test]
 fn the_loser_learns_the_transaction_even_if_it_was_pending() {
     run(async {
-        let proxy = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
-        let here = stack().await;
-        let there = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
-        let payer = Payer::new(&here).await;
-        let payment = header(&bare(&payer.authorize(5_000)));
-        let body = json!({"vin": VIN});
-        let won = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
-        assert_eq!(won.status, 200, "{}", won.text);
-        let transaction = won.base64_header("payment-response")["transaction"].clone();
-        // A batch of four with this first answer. The others are those of the check; an estimate that reverts needs none.
-        let batch = |first: (&str, Value)| {
-            let market = [json!("0x15f90"), json!({"baseFeePerGas": "0x1"}), json!("0x1")];
-            let mut answers = vec![json!({"jsonrpc": "2.0", "id": 0, (first.0): first.1})];
-            answers.extend((1..).zip(market).map(|(id, result)| json!({"jsonrpc": "2.0", "id": id, "result": result})));
-            (200, Value::Array(answers))
-        };
-        let (mut calls, mut estimates) = (0, 0);
-        proxy.inject(move |method| match method {
-            "eth_call" => {
-                calls += 1;
-                match calls {
-                    // As of the latest block the transfer succeeds: in the check, and after the estimate.
-                    1 | 2 => Some(batch(("result", json!("0x")))),
-                    // The nonce is unused there.
-                    3 => {
-                        let unused = format!("0x{}", "0".repeat(64));
-                        Some((200, json!({"jsonrpc": "2.0", "id": 0, "result": unused})))
-                    }
-                    _ => None,
+        let (lost, transaction) = lost_to_pending(1).await;
+        assert_spent(&lost, &transaction);
+    });
+}
+
+/// Nobody knows yet whether the payment will arrive: it is not refused, and the work is not done.
+#[test]
+fn a_payment_whose_transfer_stays_pending_is_not_refused() {
+    run(async {
+        let (lost, _) = lost_to_pending(MAX_LOOKS).await;
+        assert_eq!((lost.status, &lost.json()["settlement_status"]), (202, &json!("pending")), "{}", lost.text);
+    });
+}
+
+/// More often than a settlement looks for a pending transfer.
+const MAX_LOOKS: usize = 10;
+
+/// Pays here, then with the same payment there, where the transfer is pending for so many looks of the settlement. Gives the
+/// second answer, and the transaction.
+async fn lost_to_pending(looks: usize) -> (Answer, String) {
+    let proxy = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
+    let here = stack().await;
+    let there = stack_with(|options| options.with("CHAIN_RPC_URL", &proxy.url)).await;
+    let payer = Payer::new(&here).await;
+    let payment = header(&bare(&payer.authorize(5_000)));
+    let body = json!({"vin": VIN});
+    let won = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+    assert_eq!(won.status, 200, "{}", won.text);
+    let transaction = won.base64_header("payment-response")["transaction"].clone();
+    // A batch of four with this first answer. The others are those of the check; an estimate that reverts needs none.
+    let batch = |first: (&str, Value)| {
+        let market = [json!("0x15f90"), json!({"baseFeePerGas": "0x1"}), json!("0x1")];
+        let mut answers = vec![json!({"jsonrpc": "2.0", "id": 0, (first.0): first.1})];
+        answers.extend((1..).zip(market).map(|(id, result)| json!({"jsonrpc": "2.0", "id": id, "result": result})));
+        (200, Value::Array(answers))
+    };
+    let (mut calls, mut estimates) = (0, 0);
+    proxy.inject(move |method| match method {
+        "eth_call" => {
+            calls += 1;
+            match calls {
+                // As of the latest block the transfer succeeds: in the check, and after the estimate.
+                1 => Some(batch(("result", json!("0x")))),
+                call if call > 1 + 2 * looks => None,
+                call if call % 2 == 0 => Some(batch(("result", json!("0x")))),
+                // The nonce is unused there.
+                _ => {
+                    let unused = format!("0x{}", "0".repeat(64));
+                    Some((200, json!({"jsonrpc": "2.0", "id": 0, "result": unused})))
                 }
             }
-            "eth_estimateGas" => {
-                estimates += 1;
-                let reverted = json!({"code": 3, "message": "execution reverted"});
-                (estimates == 1).then(|| batch(("error", reverted)))
-            }
-            _ => None,
-        });
-        let lost = payer.at(&there).client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
-        assert_spent(&lost, transaction.as_str().unwrap());
-        books::audit(&there.app.db, payer.agent()).await;
+        }
+        "eth_estimateGas" => {
+            estimates += 1;
+            let reverted = json!({"code": 3, "message": "execution reverted"});
+            (estimates == 1).then(|| batch(("error", reverted)))
+        }
+        _ => None,
     });
+    let lost = payer.at(&there).client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+    books::audit(&there.app.db, payer.agent()).await;
+    (lost, transaction.as_str().unwrap().to_owned())
 }
 
 /// The work is queued, and its caller is gone. The job gives the reason for its failure.

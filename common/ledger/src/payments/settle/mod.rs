@@ -145,7 +145,7 @@ const JUST_NOW: u64 = 1;
 /// Ranges searched for a claimed payment, which may have waited: more than two days on an L2.
 const LOOK_BACK_RANGES: u64 = 20;
 
-/// Pauses between retries for logs that a node does not have yet.
+/// Pauses between retries for what a node does not show yet: logs, or a transfer that is pending.
 const LOGS_LATE_BY: [Duration; 4] =
     [Duration::from_millis(100), Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1500)];
 

@@ -166,6 +166,8 @@ impl Relayer {
             let found = self.evidence.used_perhaps_just_now(payment, None, LOOK_BACK_RANGES).await?;
             match pauses.next() {
                 Some(pause) if succeeds && matches!(found, Use::Unused) => tokio::time::sleep(*pause).await,
+                // Not mined yet: it may bring this very payment, so it is not refused.
+                None if succeeds && matches!(found, Use::Unused) => return Ok(Use::Untraceable),
                 _ => return Ok(found),
             }
         }
