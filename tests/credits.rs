@@ -105,13 +105,14 @@ fn a_quote_holds_credits_and_is_redeemed_once() {
                 let proof = payer.proof(scope);
                 let mut headers = vec![("x-agent-proof", proof.as_str())];
                 headers.extend(key.map(|key| ("idempotency-key", key)));
-                payer.client.post(VIN_PATH, &headers, &vin()).await.json()
+                payer.client.post(VIN_PATH, &headers, &vin()).await
             }
         };
         // A read proof does not authorise spending. A proof for a call with an idempotency key does.
-        assert_eq!(ask("read", None).await["payment_request"]["amount"], "0.005000");
-        assert_eq!(ask("read", Some("k1")).await["payment_request"]["amount"], "0.000000");
-        let quoted = ask("write", None).await;
+        assert_eq!(ask("read", None).await.json()["payment_request"]["amount"], "0.005000");
+        assert_eq!(ask("read", Some("k1")).await.json()["payment_request"]["amount"], "0.000000");
+        let unpaid = ask("write", None).await;
+        let quoted = unpaid.json();
         assert_eq!(quoted["payment_request"]["amount"], "0.000000");
         assert_eq!(
             (&quoted["context"]["total"], &quoted["context"]["credits_applied"]),
@@ -121,18 +122,22 @@ fn a_quote_holds_credits_and_is_redeemed_once() {
         assert_eq!((account.credits.micro(), account.reserved.micro()), (2_000, 10_000));
 
         let quote = quoted["quote_id"].as_str().unwrap();
-        let redeem = |proof: Option<String>| {
-            let (payer, nothing) = (payer.clone(), payer.nothing());
-            let quote = quote.to_owned();
+        let redeem = |nothing: String, proof: Option<String>| {
+            let (payer, quote) = (payer.clone(), quote.to_owned());
             async move {
                 let mut headers = vec![("x-quote-id", quote.as_str()), ("payment-signature", nothing.as_str())];
                 headers.extend(proof.as_deref().map(|proof| ("x-agent-proof", proof)));
                 payer.client.post(VIN_PATH, &headers, &vin()).await
             }
         };
-        let unproven = redeem(None).await;
-        assert_eq!((unproven.status, unproven.json()["reason"].clone()), (402, json!("zero_cost_not_allowed")));
-        let answers = join_all((0..10).map(|_| redeem(Some(payer.proof("write"))))).await;
+        // As clients do that know credits, and as x402 clients that sign whatever is offered.
+        let zeros = [payer.nothing(), payer.pay(&unpaid)];
+        for zero in &zeros {
+            let unproven = redeem(zero.clone(), None).await;
+            assert_eq!((unproven.status, unproven.json()["reason"].clone()), (402, json!("zero_cost_not_allowed")));
+        }
+        let answers = zeros.iter().cycle().take(10).map(|zero| redeem(zero.clone(), Some(payer.proof("write"))));
+        let answers = join_all(answers).await;
         let ids: Vec<Value> = answers
             .iter()
             .map(|answer| {

@@ -11,6 +11,7 @@ use crate::souls_market::{Shop, buy, read};
 use crate::support::platform::payment;
 use crate::support::receiver::Receiver;
 use crate::support::{Answer, Payer, Platform, VIN, VIN_PATH, eventually, run, stack, stack_with};
+use crate::voice::Agent;
 
 /// A seller's worker delivers a result that is too large for an item, and a file. Both are blobs, written by `seller`
 /// and read by the functions that show the job.
@@ -83,15 +84,27 @@ fn budget_warnings_reach_webhooks_from_every_selling_function() {
         let receiver = Receiver::start().await;
         let stack = stack_with(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed())).await;
         let shop = Shop::open(&stack, "costs-a-budget").await;
-        for (number, function) in ["knowledge", "mcp", "souls", "checkout"].into_iter().enumerate() {
-            let payer = Payer::with(&stack, 5_000_000).await;
+        let (_, phone) = Agent::answering(&stack, 1_000_000, json!({})).await;
+        let selling = ["knowledge", "mcp", "souls", "checkout", "messaging", "voice"];
+        for (number, function) in selling.into_iter().enumerate() {
+            let payer = Payer::with(&stack, 10_000_000).await;
             let hook = json!({"url": receiver.url, "events": ["budget.warning"]});
             assert_eq!(payer.change("POST", "/v1/webhooks", &hook).await.status, 201);
-            let budget = json!({"daily": 1, "alert_at": 0.001});
+            let budget = json!({"daily": 10, "alert_at": 0.0001});
             assert_eq!(payer.change("PUT", "/v1/agents/me/budgets", &budget).await.status, 200);
             let bought = match function {
                 "knowledge" => Some(payer.buy(VIN_PATH, &json!({"vin": VIN})).await),
                 "souls" => Some(payer.buy(&shop.execute_path(), &json!({"input": {"text": "some words"}})).await),
+                "messaging" => {
+                    let body = json!({"to_number": phone.number, "message": "Two loaves, please."});
+                    Some(payer.buy("/v1/tools/sms/send", &body).await)
+                }
+                "voice" => {
+                    let objective = "Ask what bread costs";
+                    let body =
+                        json!({"objective": objective, "target_number": phone.number, "max_duration_minutes": 1});
+                    Some(payer.buy("/v1/tools/voice/call", &body).await)
+                }
                 "checkout" => {
                     let platform = Platform::acp(&stack);
                     let item = format!("agora-soul-{}-summary", shop.slug);

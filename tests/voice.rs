@@ -38,7 +38,7 @@ const FUNDS: u64 = 20_000_000;
 
 /// A wallet with twenty dollars on chain. Its inbound calls are paid from credits, which it has to be given.
 #[derive(Clone)]
-struct Agent {
+pub struct Agent {
     payer: Payer,
 }
 
@@ -56,7 +56,7 @@ impl Agent {
 
     /// One whose number answers, and that has credits for calls, in micro-USDC. `members` are settings, or change those of
     /// [`settings`].
-    async fn answering(stack: &Stack, credits: u64, members: Value) -> (Agent, Phone) {
+    pub async fn answering(stack: &Stack, credits: u64, members: Value) -> (Agent, Phone) {
         let (agent, phone) = Agent::with_number(stack).await;
         if credits > 0 {
             agent.payer.give_credits(stack, credits).await;

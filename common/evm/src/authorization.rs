@@ -63,9 +63,10 @@ impl Authorization {
             == Ok(self.from)
     }
 
-    /// Whether this stands for a payment of zero: no signature and an all-zero nonce.
+    /// Whether this stands for a payment of zero: no signature and an all-zero nonce; or zero signed, as x402 clients do that
+    /// know no other way to take an offer of zero.
     pub fn is_zero_cost(&self) -> bool {
-        self.signature.is_empty() && self.nonce == [0; 32]
+        (self.signature.is_empty() && self.nonce == [0; 32]) || self.value == [0; 32]
     }
 }
 
