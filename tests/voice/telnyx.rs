@@ -278,6 +278,26 @@ fn a_caller_whose_assistant_has_gone_is_not_left_on_the_line() {
     });
 }
 
+#[test]
+fn keys_that_a_caller_presses_do_not_hide_what_a_call_costs() {
+    run(async {
+        let telnyx = telnyx().await;
+        let stack = telnyx.stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, MINUTE, json!({})).await;
+        let id = rung(&telnyx, &stack, "v3:keys", &of_bob, &bob).await;
+        let now = stack.app.clock.now();
+        telnyx.ends("v3:keys", now, 30, "normal_clearing", "caller");
+        // More than a page has, of which most are newer than the end.
+        for second in 0..240 {
+            let at = now.plus(Duration::from_secs(second));
+            telnyx.happens("v3:keys", "call.dtmf.received", at, json!({"digit": "1"}));
+        }
+        looked_at_after(&telnyx, &stack, &bob, id, "v3:keys").await;
+        let call = bob.charged(id).await;
+        assert_eq!((&call["charge_usdc"], &call["duration_seconds"]), (&json!("0.350000"), &json!(30)), "{call}");
+    });
+}
+
 /// Its posts never arrive. Answering takes no longest length, so the job hangs up.
 #[test]
 fn a_call_that_telnyx_says_nothing_about_is_ended_when_its_credit_ends() {

@@ -348,7 +348,12 @@ fn answered(inner: &mut Inner, asked: &Asked, uri: &Uri, now: Timestamp) -> (u16
                     param(name).is_none_or(|value| value == found)
                 })
             };
-            data(inner.legs.values().filter(is_shown).flat_map(|leg| &leg.events).filter(is_listed).cloned().collect())
+            let events = inner.legs.values().filter(is_shown).flat_map(|leg| &leg.events).filter(is_listed);
+            // Newest first, and no more than a page.
+            let mut events: Vec<Value> = events.cloned().collect();
+            events.sort_by_key(|event| std::cmp::Reverse(event["event_timestamp"].to_string()));
+            events.truncate(param("page[size]").and_then(|size| size.parse().ok()).unwrap_or(20));
+            data(events)
         }
         ("GET", ["v2", "ai", "conversations"]) => {
             let call = param("metadata->call_control_id").unwrap_or_default();

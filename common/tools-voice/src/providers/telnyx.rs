@@ -44,8 +44,10 @@ const RINGS_SECS: u32 = 45;
 /// Messages of a page, and pages of a conversation: [`MAX_TURNS`] in all.
 const PAGE: usize = 100;
 const PAGES: usize = 4;
-/// Events of a call that are read.
-const EVENTS: &str = "100";
+/// Most items of a page of calls or events.
+const PAGE_SIZE: &str = "100";
+/// The events of a call that say what it costs and how it ended.
+const EVENTS: [&str; 3] = ["call.hangup", "call.answered", "call.bridged"];
 /// A call that was placed is among those of this long before, by Telnyx's clock.
 const AROUND: Duration = Duration::from_secs(300);
 /// Statuses that say that a call is over or not known.
@@ -237,7 +239,7 @@ pub async fn find(
     let account = Account::of(&toolbox.outbound).await?;
     let state = Mark::Placed { request_id: placing.0, index: placing.1 }.to_state();
     let path = format!("/connections/{}/active_calls", account.connection.expose());
-    let active = list(toolbox, &account, &path, &[("page[size]", EVENTS)], deadline).await?;
+    let active = list(toolbox, &account, &path, &[("page[size]", PAGE_SIZE)], deadline).await?;
     let is_ours = |call: &&Value| call["client_state"] == state.as_str();
     if let Some(ids) = active.iter().find(is_ours).and_then(|call| Ids::of(call, true)) {
         return Ok(Some(ids.to_text()));
@@ -248,7 +250,7 @@ pub async fn find(
         ("filter[from]", line),
         ("filter[name]", "call.initiated"),
         ("filter[occurred_at][gte]", from.as_str()),
-        ("page[size]", EVENTS),
+        ("page[size]", PAGE_SIZE),
     ];
     let events = list(toolbox, &account, "/call_events", &pairs, deadline).await?;
     let of_event = |event: &Value| {
@@ -467,8 +469,17 @@ pub async fn ask(toolbox: &Toolbox, id: &str, deadline: Instant) -> Result<Heard
     if status["data"]["is_alive"] == true {
         return Ok(open());
     }
-    let pairs = [("filter[leg_id]", ids.leg.as_str()), ("filter[type]", "webhook"), ("page[size]", EVENTS)];
-    let events = list(toolbox, &account, "/call_events", &pairs, deadline).await?;
+    let mut events = Vec::new();
+    // Each by its name: other events, as of the keys that a caller presses, can fill any page.
+    for name in EVENTS {
+        let pairs = [
+            ("filter[leg_id]", ids.leg.as_str()),
+            ("filter[name]", name),
+            ("filter[type]", "webhook"),
+            ("page[size]", PAGE_SIZE),
+        ];
+        events.extend(list(toolbox, &account, "/call_events", &pairs, deadline).await?);
+    }
     let Some(end) = End::of(&status["data"], &events) else { return Ok(open()) };
     let spoken = match end.answered {
         Some(_) => spoken_in(toolbox, &account, &ids.control, deadline).await?,
