@@ -296,8 +296,8 @@ async fn die_at(death: Death) -> bool {
     died
 }
 
-/// A job of an agent that calls this number.
-fn task(toolbox: &Toolbox, agent: AgentId, to: &Number) -> Task {
+/// A job of an agent that calls this number, for two minutes at most.
+pub(super) fn task(toolbox: &Toolbox, agent: AgentId, to: &Number) -> Task {
     let locked = json!({"minutes": 2, "legs": 1, "source": EMBEDDED, "each": MINUTE, "fee": FEE});
     Task {
         tool: &outbound::SPEC,

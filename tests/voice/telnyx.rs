@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use base::clock::Clock;
 use base::ids::RequestId;
+use base::money::Usdc;
 use gate::limits;
 use local::Stack;
 use platform::store::Write;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tools::Task;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
+use tools_voice::outbound;
 
 use super::inbound::closed;
+use super::outbound::task;
 use super::providers::{CALL, CALLER, buy, call_to, finished, look, looked_at, money, newest, outside, recording};
 use super::telnyx_api::{ASSISTANT, OWN_KEY, Placing, Telnyx, post, signed};
 use super::{Agent, MINUTE, settings};
@@ -375,6 +379,38 @@ fn a_call_outside_is_placed_once_by_telnyx_and_charged_by_its_events() {
         db.write_if(put).await.expect("a database");
         let refused = ada.payer.ask(CALL, &call_to(to)).await;
         assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
+    });
+}
+
+#[test]
+fn a_call_outside_whose_input_is_lost_is_charged_by_its_record() {
+    run(async {
+        let telnyx = telnyx().await;
+        let stack = telnyx.stack().await;
+        let (ada, own) = Agent::with_number(&stack).await;
+        let (toolbox, now) = (stack.worker.toolbox.clone(), stack.app.clock.now());
+        let to = Number::parse(outside(now)).expect("a number");
+        for is_ended in [true, false] {
+            let mut task = task(&toolbox, ada.payer.agent(), &to);
+            task.locked.insert("source".to_owned(), json!(own.source));
+            let known = telnyx.ids();
+            let waits = (outbound::RUNNER.run)(toolbox.clone(), task.clone()).await.expect("a call");
+            assert!(waits.waits.is_some(), "{waits:?}");
+            let call = telnyx.ids().into_iter().find(|call| !known.contains(call)).expect("a call");
+            let (actions, used) = match is_ended {
+                true => {
+                    telnyx.ends(&call, now, 70, "normal_clearing", "callee");
+                    (Vec::new(), 2 * MINUTE)
+                }
+                // It goes on, so it is hung up, and nobody knows what it came to.
+                false => (vec!["hangup"], 0),
+            };
+            let lost = Task { input: Map::new(), is_over: true, ..task };
+            let output = (outbound::RUNNER.run)(toolbox.clone(), lost).await.expect("its end");
+            assert_eq!(output.used, Some(Usdc::from_micro(used)), "{}", output.result);
+            assert_eq!(telnyx.actions(&call), actions, "{}", output.result);
+            assert_eq!(output.result["legs"][0]["to"], json!(to), "{}", output.result);
+        }
     });
 }
 

@@ -285,7 +285,11 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
 
 /// The end of a job that is given up: what is open is hung up, and what was said is charged.
 async fn over(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
-    let to = NAMED.numbers(&task.input);
+    let mut to = NAMED.numbers(&task.input);
+    if to.is_empty() {
+        // The input is lost. What was done is on record.
+        to = outside::called(&toolbox.db, task.request_id).await?;
+    }
     if outside::leaves(&toolbox.db, task.request_id, &to).await? {
         return outside::work(toolbox, task, &Locked::of(task)?, &to, Instant::now()).await;
     }

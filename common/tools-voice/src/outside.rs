@@ -23,6 +23,7 @@ use ledger::freeze::SERVICE_PAYEE;
 use messages::run::Stop;
 use platform::config::Config;
 use platform::http::{ApiError, log};
+use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -35,7 +36,7 @@ use crate::calls::{self, Call, Direction, KEPT};
 use crate::dialogue::{self, Turn, cleaned};
 use crate::events::{self, AGAIN, ANALYSIS, PATIENCE};
 use crate::outbound::{self, caller};
-use crate::plan::{self, Price};
+use crate::plan::{self, MAX_TARGETS, Price};
 use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
 use crate::quiet;
 use crate::quote::Locked;
@@ -193,6 +194,13 @@ async fn load(db: &Db, request_id: RequestId, index: u32) -> Result<Option<Row>,
 pub async fn is_placed(db: &Db, request_id: RequestId, index: u32) -> Result<bool, StoreError> {
     let row = load(db, request_id, index).await?;
     Ok(row.is_some_and(|row| matches!(row.state, State::Submitting | State::Placed)))
+}
+
+/// The numbers of a job that have had their turn, in order. For a job whose input is lost.
+pub(crate) async fn called(db: &Db, request_id: RequestId) -> Result<Vec<Number>, StoreError> {
+    let query = Query::prefixed(&db.tables.messages, &format!("JOB#{request_id}"), "OUTSIDE#", MAX_TARGETS)?;
+    let rows: Vec<Row> = db.query(query.latest()).await?;
+    Ok(rows.into_iter().map(|row| row.to).collect())
 }
 
 /// The provider tells of a job's call, and its id of it: if the answer to its placing was lost, it was placed.
@@ -376,6 +384,12 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) ->
     let (of_agent, of_all) = (Counter::of_agent(task.agent), Counter::of_all(&toolbox.config));
     let calls = u32::try_from(to.len()).unwrap_or(u32::MAX);
     let minutes = minutes.saturating_mul(calls);
+    let refused =
+        |full: &Counter| ToolError::new(ErrorCode::RateLimited, format!("{}; nobody was called", full.full()));
+    // No day has so much room, and a day's first row is written without a look at it.
+    if let Some(small) = [&of_agent, &of_all].into_iter().find(|counter| !counter.can_hold(calls, minutes)) {
+        return Err(refused(small).into());
+    }
     let writes = [
         Write::put(&db.tables.messages, key(task.request_id, FIRST), &row)?.only_if_new(),
         of_agent.add(db, calls, minutes, now)?,
@@ -389,7 +403,7 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) ->
         Err(WriteError::Refused(_)) => of_all,
         Err(WriteError::Failed(error)) => return Err(error.into()),
     };
-    Err(ToolError::new(ErrorCode::RateLimited, format!("{}; nobody was called", full.full())).into())
+    Err(refused(&full).into())
 }
 
 /// What is called outside in a UTC day, by an agent or by all: `VOICEOUT#<agent>` or `VOICEOUT#ALL` / `<day>`.
@@ -437,7 +451,12 @@ impl Counter {
         Ok(of_calls > self.calls || before.minutes.saturating_add(minutes) > self.minutes)
     }
 
-    /// Adds these calls, if there is room.
+    /// Whether a day without other calls has room for these.
+    fn can_hold(&self, calls: u32, minutes: u32) -> bool {
+        calls <= self.calls && minutes <= self.minutes
+    }
+
+    /// Adds these calls, if there is room beside those of the day. They have room in a day ([`Counter::can_hold`]).
     fn add(&self, db: &Db, calls: u32, minutes: u32, now: Timestamp) -> Result<Write, StoreError> {
         let set = "SET #expires = :expires ADD #minutes :minutes, #calls :calls";
         Write::update(&db.tables.messages, self.key(now), set)
