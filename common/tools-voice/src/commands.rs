@@ -1,8 +1,8 @@
 //! What Telnyx posts: a call that rings waits for commands, and so does one that was answered only to say something.
 //!
 //! Whoever calls [`apply`] has checked the signature. Posts may come twice, late, in any order, or never. Each command has an
-//! id that follows from its call, so that Telnyx obeys it once; a call is charged by what Telnyx answers when it is asked
-//! ([`events::hear`]).
+//! id that follows from its call, so that Telnyx ignores it if it comes again within 60 seconds; later ones are refused, or do
+//! what was done before. A call is charged by what Telnyx answers when it is asked ([`events::hear`]).
 
 use std::time::Duration;
 
@@ -29,11 +29,17 @@ use crate::settings;
 /// Longest wait for an answer to a command: a caller hears the phone ring meanwhile.
 const COMMAND: Duration = Duration::from_secs(8);
 
+/// Whether a call rings with this post of Telnyx's.
+pub fn is_ringing(posted: &Value) -> bool {
+    let data = &posted["data"];
+    data["event_type"] == "call.initiated" && data["payload"]["direction"] == "incoming"
+}
+
 /// Takes what Telnyx posts: `{data: {event_type, payload: {call_control_id, call_leg_id, client_state, …}}}`. `is_stopped`: the
 /// operator has stopped paid calls, so none is answered.
 ///
 /// # Errors
-/// If the database fails, or Telnyx did not take a command. It posts again then.
+/// If the database fails, or Telnyx did not take a command. It posts again then, if the application has a failover address.
 pub async fn apply(toolbox: &Toolbox, posted: &Value, is_stopped: bool) -> Result<Posted, StoreError> {
     let data = &posted["data"];
     let (kind, payload) = (text(data, "/event_type").unwrap_or_default(), &data["payload"]);
@@ -49,10 +55,8 @@ pub async fn apply(toolbox: &Toolbox, posted: &Value, is_stopped: bool) -> Resul
     }
     let (control, deadline) = (ids.control.as_str(), Instant::now() + COMMAND);
     let commanded = match (kind, mark) {
-        ("call.initiated", _) if payload["direction"] == "incoming" && is_stopped => {
-            telnyx::reject(toolbox, control, deadline).await
-        }
-        ("call.initiated", _) if payload["direction"] == "incoming" => rings(toolbox, &ids, payload, deadline).await?,
+        ("call.initiated", _) if is_ringing(posted) && is_stopped => telnyx::reject(toolbox, control, deadline).await,
+        ("call.initiated", _) if is_ringing(posted) => rings(toolbox, &ids, payload, deadline).await?,
         ("call.answered", Some(Mark::Says { text, language, then })) => {
             telnyx::say(toolbox, control, &text, language, then, deadline).await
         }
@@ -113,7 +117,7 @@ async fn rings(
         hops: 0,
     };
     Ok(match ringing::ring(toolbox, &ring).await? {
-        Rang::NotInService => telnyx::reject(toolbox, control, deadline).await,
+        Rang::NotInService | Rang::Declined(_, None) => telnyx::reject(toolbox, control, deadline).await,
         Rang::Answered(call) | Rang::Known(call) if call.state.is_some() => {
             telnyx::treat(toolbox, &call, control, deadline).await
         }

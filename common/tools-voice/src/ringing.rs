@@ -202,7 +202,8 @@ fn hold_credits(toolbox: &Toolbox, call: &Call, account: &Account) -> Result<Vec
     begin(&toolbox.db, &job)
 }
 
-/// Records a declined call, unless the number has declined too many today.
+/// Records a declined call, unless the number has declined too many today. Then nothing is said to a caller from outside, either:
+/// strangers call for nothing, and the operator pays for what they hear.
 async fn decline(
     toolbox: &Toolbox,
     ring: &Ring<'_>,
@@ -216,7 +217,8 @@ async fn decline(
         return Ok(Rang::Known(known));
     }
     let call = Call { declined: Some(why), ..new_call(ring, owner, now) };
-    if has_room(db, owner, now).await? {
+    let has_room = has_room(db, owner, now).await?;
+    if has_room {
         match db.transact(&calls::create(db, &call)?).await {
             Ok(()) => {}
             Err(error) if error.refused(0).is_some() => {
@@ -226,7 +228,7 @@ async fn decline(
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Rang::Declined(call, say))
+    Ok(Rang::Declined(call, say.filter(|_| has_room || ring.provider.is_none())))
 }
 
 /// Counts a declined call of a number in the UTC day: `VOICEDECLINED#<phone id>` / `<day>`. False if it has had too many.

@@ -59,7 +59,7 @@ pub async fn telnyx(State(state): State<Voice>, headers: HeaderMap, body: Body) 
             });
         }
         let posted: Value = serde_json::from_slice(&body).map_err(|_| ApiError::field("", "must be JSON"))?;
-        let is_stopped = limits::stopped(state.app()).await?.is_some();
+        let is_stopped = commands::is_ringing(&posted) && limits::stopped(state.app()).await?.is_some();
         if let Posted::Wakes(job) = commands::apply(state.toolbox(), &posted, is_stopped).await? {
             queue_job(&state, job).await;
         }
