@@ -37,7 +37,7 @@ use crate::dialogue::{self, Turn, cleaned};
 use crate::events::{self, AGAIN, ANALYSIS, PATIENCE};
 use crate::outbound::{self, caller};
 use crate::plan::{self, MAX_TARGETS, Price};
-use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, vapi};
+use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, telnyx, vapi};
 use crate::quiet;
 use crate::quote::Locked;
 use crate::result::{self, Told};
@@ -56,6 +56,8 @@ const FIRST: u32 = 0;
 const ASK: Duration = Duration::from_secs(20);
 /// Longest wait for the provider's numbers, before a price.
 const LINES: Duration = Duration::from_secs(5);
+/// How long a number that the provider did not have is not looked up again, before a price.
+const NO_LINE_FOR: Duration = Duration::from_secs(600);
 /// How long it is tried to place a call.
 const TRIED_FOR: Duration = Duration::from_secs(10 * 60);
 /// How long a call is looked for whose placing was not answered.
@@ -268,17 +270,40 @@ pub(crate) async fn check_room(
     }
 }
 
+/// That the provider did not have a number: `NOLINE#<provider>` / `<number>`.
+#[derive(Serialize, Deserialize)]
+struct NoLine {
+    until: Timestamp,
+    expires: i64,
+}
+
 /// Refuses an agent whose number the provider does not have. Only one is looked up that the provider did not have when it was
-/// bought: the operator may have brought it there since. Without the provider's answer, the job finds out.
+/// bought: the operator may have brought it there since. Prices cost nothing, so it is not looked up each time. Without the
+/// provider's answer, the job finds out.
 ///
 /// # Errors
 /// 503 `provider_unavailable`.
 async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
-    let own = phone::of_agent(&toolbox.db, agent, phone::source(&toolbox.config)).await?;
+    let (db, config, now) = (&toolbox.db, &toolbox.config, toolbox.clock.now());
+    let Some(provider) = providers::chosen(config) else { return Ok(()) };
+    let own = phone::of_agent(db, agent, phone::source(config)).await?;
     let Some(own) = own.filter(|own| own.line.is_none() && own.lost_at.is_none()) else { return Ok(()) };
+    let no_line = || Err(ApiError::NotConfigured { what: "line for your number at the provider of calls".to_owned() });
+    // Telnyx calls from its own numbers only.
+    if provider == telnyx::NAME && own.source != provider {
+        return no_line();
+    }
+    let key = Key::new(format!("NOLINE#{provider}"), own.number.as_str());
+    let known: Option<NoLine> = db.get(&db.tables.messages, key.clone()).await?;
+    if known.is_some_and(|known| now < known.until) {
+        return no_line();
+    }
     match lines(toolbox, Instant::now() + LINES).await {
         Ok(lines) if lines.iter().all(|line| line.number != own.number) => {
-            Err(ApiError::NotConfigured { what: "line for your number at the provider of calls".to_owned() })
+            let until = now.plus(NO_LINE_FOR);
+            let known = NoLine { until, expires: until.secs() };
+            db.write_if(Write::put(&db.tables.messages, key, &known)?).await?;
+            no_line()
         }
         Ok(_) => Ok(()),
         Err(error) => {
