@@ -14,6 +14,7 @@ use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 use tools_voice::outbound;
 
+use super::exchange::counted;
 use super::inbound::closed;
 use super::outbound::task;
 use super::providers::{CALL, CALLER, buy, call_to, finished, look, looked_at, money, newest, outside, recording};
@@ -145,6 +146,11 @@ fn callers_who_are_not_answered_cost_nothing() {
         assert!(telnyx.obeyed("v3:late")[0].1.get("assistant").is_none());
         let declined = ada.calls("").await;
         assert_eq!((declined.len(), &declined[0]["ended_reason"]), (1, &json!("after_hours")), "{declined:?}");
+        // Strangers cannot make the operator pay for it all day.
+        counted(&stack, format!("VOICEDECLINED#{}", of_ada.id), json!({"used": 100, "expires": i64::MAX})).await;
+        telnyx.posts(&stack, &telnyx.rings("v3:many", of_ada.number.as_str())).await;
+        assert_eq!(telnyx.actions("v3:many"), ["reject"]);
+        assert_eq!(ada.calls("").await.len(), 1);
         assert_eq!((ada.credits(&stack).await, bob.credits(&stack).await), (MINUTE, MINUTE - 1));
 
         // A caller who gives up before the assistant is there.
@@ -213,6 +219,7 @@ fn a_call_after_hours_is_passed_on_and_ends_with_its_second_leg() {
         {
             assert_eq!(call[member], value, "{member}: {call}");
         }
+        assert!(call["recording_url"].is_null(), "no recording was asked for: {call}");
         assert_eq!(bob.credits(&stack).await, 2 * MINUTE);
     });
 }
@@ -377,8 +384,12 @@ fn a_call_outside_is_placed_once_by_telnyx_and_charged_by_its_events() {
         let (db, key) = (&stack.app.db, phone::key_of(elsewhere.agent, &elsewhere.source));
         let put = Write::put(&db.tables.messages, key, &elsewhere).expect("a row");
         db.write_if(put).await.expect("a database");
-        let refused = ada.payer.ask(CALL, &call_to(to)).await;
-        assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
+        let looked_up = telnyx.count("/v2/phone_numbers");
+        for _ in 0..2 {
+            let refused = ada.payer.ask(CALL, &call_to(to)).await;
+            assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
+        }
+        assert_eq!(telnyx.count("/v2/phone_numbers"), looked_up + 1, "it is not asked again at once");
     });
 }
 

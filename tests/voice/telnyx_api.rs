@@ -49,6 +49,7 @@ struct Leg {
     is_alive: bool,
     is_incoming: bool,
     is_hidden: bool,
+    is_recorded: bool,
     from: String,
     to: String,
     client_state: Option<String>,
@@ -370,9 +371,11 @@ fn answered(inner: &mut Inner, asked: &Asked, uri: &Uri, now: Timestamp) -> (u16
             let insights = inner.legs.get(*call).and_then(|leg| leg.insights.clone());
             (200, json!({"data": insights.unwrap_or_else(|| json!([{"id": "i", "status": "pending"}]))}))
         }
-        ("GET", ["v2", "recordings"]) if param("filter[call_leg_id]").is_some() => {
+        ("GET", ["v2", "recordings"]) => {
+            let leg = param("filter[call_leg_id]").unwrap_or_default();
+            let is_recorded = inner.legs.iter().any(|(call, known)| leg_of(call) == leg && known.is_recorded);
             let urls = json!({"mp3": "https://signed.example/recording.mp3?signature=1"});
-            data(vec![json!({"id": "r", "download_urls": urls})])
+            data(if is_recorded { vec![json!({"id": "r", "download_urls": urls})] } else { Vec::new() })
         }
         _ => not_found(),
     }
@@ -474,7 +477,13 @@ fn placing(inner: &mut Inner, body: &Value, now: Timestamp) -> (u16, Value) {
     }
     let call = format!("v3:out-{}", inner.legs.len());
     // It is alive once the phone rings: dialling is asynchronous.
-    let leg = Leg { from: text("from"), to: text("to"), client_state: Some(text("client_state")), ..Leg::default() };
+    let leg = Leg {
+        is_recorded: body["record"].is_string(),
+        from: text("from"),
+        to: text("to"),
+        client_state: Some(text("client_state")),
+        ..Leg::default()
+    };
     let answer = json!({"data": shown(&call, &leg)});
     let post = json!({"data": {"event_type": "call.initiated", "occurred_at": now.to_string(), "payload": {
         "call_control_id": call, "client_state": leg.client_state, "from": leg.from, "connection_id": CONNECTION,
@@ -503,6 +512,7 @@ fn commanded(inner: &mut Inner, call: &str, action: &str, body: &Value, now: Tim
     if let Some(state) = body["client_state"].as_str() {
         leg.client_state = Some(state.to_owned());
     }
+    leg.is_recorded |= body["record"].is_string();
     inner.obeyed.push((call.to_owned(), action.to_owned(), body.clone()));
     if matches!(action, "hangup" | "reject") {
         leg.is_alive = false;

@@ -1,7 +1,7 @@
 //! What providers tell of calls; Telnyx's part is [`crate::commands`].
 //!
-//! Whoever calls [`apply_vapi`] has checked the secret. What is posted may come twice, late, in any order, or never, and nothing
-//! signs it. So it only says which call rings, or which job to run: the provider is asked about a call before credits are held
+//! Whoever calls [`apply_vapi`] has checked the secret. What is posted may come twice, late, in any order, or never, and Vapi
+//! signs nothing. So it only says which call rings, or which job to run: the provider is asked about a call before credits are held
 //! for it ([`vapi::ringing`]) and before it is charged ([`hear`]).
 
 use std::time::Duration;

@@ -61,7 +61,7 @@ pub async fn look(toolbox: &Toolbox) -> Result<Looked, StoreError> {
                 }
             }
         }
-        // Those that are left would only be found again at once.
+        // A number that could not be done is left to the next run; asking at once would find it again.
         looked.more |= due.len() == AT_ONCE && are_all_done;
     }
     Ok(looked)

@@ -47,7 +47,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
         Known::default()
     });
     let now = clock.now();
-    let asks = Asks { availability: known.is_availability_due(now), phones: known.is_phones_due(now) };
+    let asks = Asks { availability: known.is_availability_due(now), phones: known.are_phones_due(now) };
     let lists = Lists { db, known, now };
     // On the heap: unoptimised, the two together overflow the stack of a test.
     let swept = Box::pin(sweep_all(&lists, queues, asks, clock)).await;

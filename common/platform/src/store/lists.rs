@@ -150,7 +150,7 @@ impl Known {
     }
 
     /// Whether the leases of phone numbers should be looked at again.
-    pub fn is_phones_due(&self, now: Timestamp) -> bool {
+    pub fn are_phones_due(&self, now: Timestamp) -> bool {
         self.phones_asked.is_none_or(|asked| asked.plus(PHONES_EVERY) <= now)
     }
 

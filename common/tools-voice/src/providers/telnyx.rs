@@ -225,7 +225,12 @@ fn placed(placing: &Placing<'_>, account: &Account) -> Value {
 
 /// Without the marks of Telnyx's variables: what an agent writes is said as it is.
 fn plain(text: &str) -> String {
-    text.replace("{{", "{ {").replace("}}", "} }")
+    let mut text = text.to_owned();
+    // Of three in a row, the last two are a pair again.
+    while text.contains("{{") || text.contains("}}") {
+        text = text.replace("{{", "{ {").replace("}}", "} }");
+    }
+    text
 }
 
 /// Looks for a call whose placing was not answered. `line`: the number that calls; `since`: when it was placed.
@@ -373,6 +378,10 @@ pub async fn pass_on(
 pub async fn hang_up(toolbox: &Toolbox, control: &str, deadline: Instant) -> Result<(), OutboundError> {
     let ids = Ids::parse(control);
     let control = ids.as_ref().map_or(control, |ids| ids.control.as_str());
+    // It becomes part of a path.
+    if !is_id(control) {
+        return Ok(());
+    }
     act(toolbox, control, "hangup", json!({}), deadline).await
 }
 
@@ -497,6 +506,8 @@ struct End {
     cause: String,
     source: String,
     was_passed_on: bool,
+    /// Whether a recording was asked for: not of a call that was answered only to say something, or to be passed on.
+    is_recorded: bool,
 }
 
 impl End {
@@ -509,7 +520,10 @@ impl End {
             let found = hangup.and_then(|event| member(&event["metadata"], name, DEPTH)).and_then(Value::as_str);
             found.and_then(|word| cleaned(word, MAX_REASON)).unwrap_or_default()
         };
+        let state = |event: &Value| Mark::of_state(member(&event["metadata"], "client_state", DEPTH)?.as_str()?);
+        let only_says = |event: &Value| matches!(state(event), Some(Mark::Says { .. } | Mark::Said { .. }));
         Some(End {
+            is_recorded: !events.iter().any(only_says),
             answered: event("call.answered").and_then(at),
             at: hangup.and_then(at).or_else(|| text(status, "/end_time").and_then(time))?,
             cause: word("hangup_cause"),
@@ -580,8 +594,7 @@ fn facts(is_outbound: bool, end: &End, spoken: &Spoken) -> Facts {
         is_success: found["success"].as_bool(),
         answered: answered.filter_map(|number| number.as_str()?.parse().ok()).collect(),
         callback: said("callback_number", MAX_CALLBACK),
-        // Each call is recorded from its answer on.
-        has_recording: was_answered,
+        has_recording: was_answered && end.is_recorded,
         // The hang-up and the insights follow some seconds after the end. A call that was passed on at once has none.
         is_whole: !end.cause.is_empty()
             && (!was_answered || is_looked_through || (end.was_passed_on && spoken.messages.is_empty())),
@@ -727,6 +740,15 @@ mod tests {
         let told = End::of(&json!({"end_time": NOON.to_string()}), &answered).unwrap();
         assert_eq!((told.answered, told.at, told.cause.as_str()), (Some(NOON), NOON, ""));
         assert!(!facts(false, &told, &Spoken::default()).is_whole, "the event with its cause may come");
+    }
+
+    #[test]
+    fn no_variable_is_left_in_what_an_agent_writes() {
+        for (text, expected) in
+            [("{{x}}", "{ {x} }"), ("{{{x}}}", "{ { {x} } }"), ("{{{{x}}}}", "{ { { {x} } } }"), ("{x} }{", "{x} }{")]
+        {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 
     #[test]
