@@ -53,7 +53,7 @@ fn title(provider: &str) -> &'static str {
     if provider == telnyx::NAME { "Telnyx" } else { "Vapi" }
 }
 
-/// Asks the provider for the account's numbers, and Telnyx for the address of its application.
+/// Asks the provider for the account's numbers, and Telnyx for the addresses of its application.
 pub async fn numbers(app: &App, connections: &Connections, report: &mut Report) {
     let config = &app.config;
     let (Some(base), Some(provider)) = (config.base_url.as_deref(), of_calls(config)) else { return };
@@ -65,8 +65,8 @@ pub async fn numbers(app: &App, connections: &Connections, report: &mut Report) 
     let deadline = Instant::now() + PATIENCE;
     let listed = match provider {
         telnyx::NAME => {
-            if let Ok(address) = telnyx::address(&toolbox, deadline).await {
-                say_address(base, address.as_deref(), report);
+            if let Ok(addresses) = telnyx::addresses(&toolbox, deadline).await {
+                say_addresses(base, &addresses, report);
             }
             telnyx::list(&toolbox, deadline).await
         }
@@ -81,12 +81,15 @@ pub async fn numbers(app: &App, connections: &Connections, report: &mut Report) 
     }
 }
 
-/// Whether Telnyx posts to this deployment.
-fn say_address(base: &str, address: Option<&str>, report: &mut Report) {
+/// Whether Telnyx posts to this deployment, and again what was not taken.
+fn say_addresses(base: &str, addresses: &telnyx::Addresses, report: &mut Report) {
     let own = telnyx::hook_url(base);
-    if address != Some(own.as_str()) {
+    if addresses.first.as_deref() != Some(own.as_str()) {
         let remedy = format!("set the webhook URL of the Call Control application to {own} (docs/VOICE.md)");
         report.fail(CHECK, "Telnyx does not post to this deployment, so nobody answers calls", remedy);
+    } else if addresses.failover.as_deref() != Some(own.as_str()) {
+        let remedy = format!("set the failover URL of the Call Control application to {own}, too (docs/VOICE.md)");
+        report.warn(CHECK, "Telnyx may not post again what fails, so a call may ring unanswered", remedy);
     }
 }
 

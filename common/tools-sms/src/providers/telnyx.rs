@@ -75,13 +75,21 @@ pub async fn list(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, Outbou
     Ok(found)
 }
 
-/// The address that the application posts to.
+/// The addresses that the application posts to, and to which it posts again what was not taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    pub first: Option<String>,
+    pub failover: Option<String>,
+}
+
+/// The application's addresses.
 /// <https://developers.telnyx.com/api-reference/call-control-applications/retrieve-a-call-control-application>
-pub async fn address(toolbox: &Toolbox, deadline: Instant) -> Result<Option<String>, OutboundError> {
+pub async fn addresses(toolbox: &Toolbox, deadline: Instant) -> Result<Addresses, OutboundError> {
     let (key, connection) = (key(&toolbox.outbound).await?, connection(&toolbox.outbound).await?);
     let ask = ask(&key, Ask::get(format!("/call_control_applications/{}", percent_encoded(connection.expose()))));
     let (_, answer) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[404], deadline).await?;
-    Ok(answer["data"]["webhook_event_url"].as_str().map(str::to_owned))
+    let address = |name: &str| answer["data"][name].as_str().map(str::to_owned);
+    Ok(Addresses { first: address("webhook_event_url"), failover: address("webhook_event_failover_url") })
 }
 
 /// Only a number whose status is `active` makes and takes calls. Calls name the number itself, so that is its id.
