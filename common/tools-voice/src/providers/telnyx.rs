@@ -23,8 +23,10 @@ use tools::Toolbox;
 use tools_sms::number::Number;
 use tools_sms::providers::telnyx::{self as account, ASSISTANT, ORIGIN, PUBLIC_KEY, query};
 
-use super::vapi::{MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, WHO, prompt, recorded, time, unplaced};
-use super::{Facts, Heard, Placed, Placing, Verdict, text};
+use super::{
+    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, prompt,
+    recorded, text, time, unplaced,
+};
 use crate::call::{Ended, Mode, Phase, State};
 use crate::calls::{Call, MAX_TURNS};
 use crate::config::{InboundConfig, Language, Tool};
