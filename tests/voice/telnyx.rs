@@ -9,10 +9,11 @@ use gate::limits;
 use local::Stack;
 use platform::store::Write;
 use serde_json::{Map, Value, json};
-use tools::Task;
+use tools::{ErrorCode, Task};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 use tools_voice::outbound;
+use tools_voice::outside::MAX_MINUTES_A_DAY;
 
 use super::exchange::counted;
 use super::inbound::closed;
@@ -422,6 +423,22 @@ fn a_call_outside_whose_input_is_lost_is_charged_by_its_record() {
             assert_eq!(telnyx.actions(&call), actions, "{}", output.result);
             assert_eq!(output.result["legs"][0]["to"], json!(to), "{}", output.result);
         }
+    });
+}
+
+#[test]
+fn a_job_with_more_minutes_than_a_day_calls_nobody() {
+    run(async {
+        let telnyx = telnyx().await;
+        let stack = telnyx.stack().await;
+        let (ada, own) = Agent::with_number(&stack).await;
+        let toolbox = stack.worker.toolbox.clone();
+        let to = Number::parse(outside(stack.app.clock.now())).expect("a number");
+        let mut task = task(&toolbox, ada.payer.agent(), &to);
+        task.locked.insert("source".to_owned(), json!(own.source));
+        task.locked.insert("minutes".to_owned(), json!(MAX_MINUTES_A_DAY + 1));
+        let refused = (outbound::RUNNER.run)(toolbox, task).await.expect_err("a refusal");
+        assert_eq!((refused.code, telnyx.placed().len()), (ErrorCode::RateLimited, 0), "{}", refused.message);
     });
 }
 

@@ -117,3 +117,28 @@ fn say(base: &str, provider: &str, listed: &Listed, report: &mut Report) {
 fn lacks(config: &Config, name: &str) -> bool {
     !config.providers.keys.contains_key(name) && config.providers.keys_secret_arn.is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Level;
+
+    #[test]
+    fn telnyx_has_to_post_here_and_again_what_fails() {
+        let base = "https://calls.example";
+        let own = Some(telnyx::hook_url(base));
+        let other = Some("https://other.example/v1/providers/telnyx".to_owned());
+        for (first, failover, level) in [
+            (&own, &own, Level::Ok),
+            (&own, &None, Level::Warn),
+            (&own, &other, Level::Warn),
+            (&other, &own, Level::Fail),
+            (&None, &None, Level::Fail),
+        ] {
+            let mut report = Report::default();
+            let addresses = telnyx::Addresses { first: first.clone(), failover: failover.clone() };
+            say_addresses(base, &addresses, &mut report);
+            assert_eq!(report.worst(), level, "{first:?} {failover:?}");
+        }
+    }
+}

@@ -481,7 +481,8 @@ pub async fn ask(toolbox: &Toolbox, id: &str, deadline: Instant) -> Result<Heard
         return Ok(open());
     }
     let mut events = Vec::new();
-    // Each by its name: other events, as of the keys that a caller presses, can fill any page.
+    // Each by its name: other events, as of the keys that a caller presses, can fill any page. The end comes first, so that what
+    // was before it is there when it is.
     for name in EVENTS {
         let pairs = [
             ("filter[leg_id]", ids.leg.as_str()),
