@@ -7,8 +7,8 @@ use base::clock::Clock;
 use base::ids::RequestId;
 use local::{Options, Stack};
 use serde_json::{Value, json};
-use tools_voice::answers::{MAX_ANSWERS, MAX_FAILURES};
-use tools_voice::calls;
+use tools_voice::answers::{self, MAX_ANSWERS, MAX_FAILURES};
+use tools_voice::calls::{self, Call};
 use tools_voice::dialogue::{Speaker, Turn};
 
 use super::inbound::closed;
@@ -174,6 +174,23 @@ fn a_model_answers_so_often_in_a_call_and_no_more() {
         for expected in ["By the model.", BY_RULES] {
             assert_eq!(caller.hears(call, BREAD).await["said"], expected);
             assert_eq!(model.asked().len(), 1);
+        }
+    });
+}
+
+/// The provider sums up what it carries, and such a call may cost nothing.
+#[test]
+fn a_model_sums_up_no_call_of_a_provider() {
+    run(async {
+        let model = Server::start(|_, _| chat("A summary.", &[])).await;
+        let stack = stack_with_model(&model, |options| options).await;
+        let (_, _, id) = talking(&stack, json!({})).await;
+        let call = calls::load(&stack.app.db, id).await.expect("a database").expect("a call");
+        let turns = [Turn { speaker: Speaker::Caller, text: BREAD.to_owned() }];
+        for (provider, expected) in [(Some("vapi"), None), (None, Some("A summary."))] {
+            let call = Call { provider: provider.map(str::to_owned), ..call.clone() };
+            let summary = answers::summary(&stack.worker.toolbox, &call, &turns).await;
+            assert_eq!((summary.as_deref(), model.asked().len()), (expected, usize::from(expected.is_some())));
         }
     });
 }

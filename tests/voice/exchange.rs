@@ -506,14 +506,22 @@ fn a_dial_keeps_to_the_owners_action_policy() {
         let page = link(&stack, &held["approval"]);
         assert_eq!(decide(&carl.payer, &page, "decision=approve").await.status, 200);
         let id = held["approval_id"].as_str().expect("an id");
-        for expected in [201, 403] {
+        let dial = async |key: &str| {
             let proof = carl.payer.proof("write");
-            let headers =
-                [("content-type", "application/json"), ("x-agent-proof", proof.as_str()), ("x-approval-id", id)];
+            let headers = [
+                ("content-type", "application/json"),
+                ("x-agent-proof", proof.as_str()),
+                ("x-approval-id", id),
+                ("idempotency-key", key),
+            ];
             let body = json!({"to": of_bob.number}).to_string();
-            let answer = carl.payer.client.send("POST", EXCHANGE, &headers, body).await.expect("an answer");
-            assert_eq!(answer.status, expected, "{}", answer.text);
-        }
+            carl.payer.client.send("POST", EXCHANGE, &headers, body).await.expect("an answer")
+        };
+        let first = data(&dial("approved").await);
+        // If its answer was lost, the same dial needs no other approval.
+        forget(&stack, &carl, "approved").await;
+        assert_eq!(call_id(&data(&dial("approved").await)), call_id(&first));
+        assert_eq!(dial("another").await.error(), (403, "approval_invalid".to_owned()));
         assert_eq!(bob.calls("").await.len(), 1);
 
         // A dial costs nothing.

@@ -117,7 +117,12 @@ impl Gate {
         else {
             return Ok(());
         };
-        if self.app.db.write_if(*consume).await? { Ok(()) } else { Err(approval_was_used()) }
+        // A transaction is not refused by its own success if its answer is lost.
+        match self.app.db.transact(&[*consume]).await {
+            Ok(()) => Ok(()),
+            Err(WriteError::Refused(_)) => Err(approval_was_used()),
+            Err(WriteError::Failed(error)) => Err(error.into()),
+        }
     }
 
     /// Refuses what the owner's rules do not allow, with the day's counters as they are now. For quotes and dry runs;

@@ -50,15 +50,20 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         if let Some(reason) = limits::stopped(state.app()).await? {
             return Err(ApiError::ServicePaused(reason));
         }
-        let id = match headers::idempotency_key(&headers)? {
+        let key = headers::idempotency_key(&headers)?;
+        let id = match key {
             Some(key) => named_id(&state, caller.agent, key, &from.number, &to).await?,
             None => RequestId::random(),
         };
         let route = "POST /v1/tools/voice/exchange";
         let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
         let dial = async {
-            // Otherwise what the owner forbids to buy could be had for nothing.
-            state.gate.check_free(&outbound::SPEC, &caller, &input, &headers).await?;
+            // The rules allowed it when it rang, and its approval is used up.
+            let has_rung = key.is_some() && calls::glance(&state.app().db, id).await?.is_some();
+            if !has_rung {
+                // Otherwise what the owner forbids to buy could be had for nothing.
+                state.gate.check_free(&outbound::SPEC, &caller, &input, &headers).await?;
+            }
             let price = ringing::price_of_minute(&state.app().config);
             let dialled = exchange::dial(state.toolbox(), caller.agent, &from, &to, id, price).await?;
             rang(&state, dialled).await
