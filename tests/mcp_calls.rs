@@ -6,6 +6,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use tools_lookups::lookups;
 
+use crate::approvals::{APPROVER, POLICY, decide, link};
 use crate::souls_market::{Shop, text};
 use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, equipped_stack, payer, run, stack, stack_with};
 
@@ -364,6 +365,10 @@ fn a_model_dials_talks_and_hangs_up() {
             (&said["said"], &said["status"]),
             (&json!("A loaf of rye costs 4.50 euros."), &json!("in-progress"))
         );
+        let busy = json!({"to": number["phone_number"]});
+        let busy = call(&caller.client, &[("authorization", &token)], "agora_voice_dial", busy, json!({})).await;
+        let (error, todo) = (&busy["structuredContent"]["error"], &busy["structuredContent"]["what_to_do"]);
+        assert!(error == "line_busy" && todo.as_str().is_some_and(|todo| todo.contains("voice_hang_up")), "{busy}");
         assert_eq!(does(&token, "agora_voice_hang_up", json!({"call_id": id})).await["status"], "ended");
         let listed = does(&callees, "agora_voice_calls", json!({"limit": 1})).await;
         assert_eq!(listed["calls"][0]["id"], id, "{listed}");
@@ -380,6 +385,43 @@ fn a_model_dials_talks_and_hangs_up() {
         let strange = json!({"to": number["phone_number"], "number": "+12025550123"});
         let refused = call(&caller.client, &[("authorization", &token)], "agora_voice_dial", strange, json!({})).await;
         assert_eq!(refused["structuredContent"]["error"], "invalid_request", "{refused}");
+    });
+}
+
+/// Its arguments take the place of the headers of HTTP.
+#[test]
+fn a_model_dials_once_with_an_approval() {
+    run(async {
+        let stack = stack().await;
+        let ((caller, token, _), (callee, _, number)) = (with_number(&stack).await, with_number(&stack).await);
+        let path = format!("/v1/tools/voice/numbers/{}/inbound", number["id"].as_str().unwrap());
+        let put = callee.change("PUT", &path, &json!({"prompt": "A loaf of rye costs 4.50 euros."})).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let rules = json!([{"tool": "voice", "action": "require_approval", "when": {"always": true}}]);
+        let put = caller.change("PUT", POLICY, &json!({"rules": rules, "approver": {"email": APPROVER}})).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let does = async |tool: &str, arguments: Value| {
+            let result = call(&caller.client, &[("authorization", &token)], tool, arguments, json!({})).await;
+            result["structuredContent"].clone()
+        };
+        let to = &number["phone_number"];
+        let held = does("agora_voice_dial", json!({"to": to})).await;
+        assert_eq!(held["error"], "approval_required", "{held}");
+        let page = link(&stack, &held["approval"]);
+        assert_eq!(decide(&caller, &page, "decision=approve").await.status, 200);
+        let approved = json!({"to": to, "approval_id": held["approval_id"], "idempotency_key": "dial"});
+        let rang = does("agora_voice_dial", approved.clone()).await;
+        let id = rang["call"]["id"].clone();
+        assert!(id.is_string(), "{rang}");
+        assert_eq!(does("agora_voice_dial", approved).await["call"]["id"], id);
+
+        let turn = json!({"call_id": id, "text": "How much does rye cost?", "idempotency_key": "turn"});
+        let said = does("agora_voice_say", turn.clone()).await;
+        assert_eq!(said["said"], "A loaf of rye costs 4.50 euros.", "{said}");
+        assert_eq!(does("agora_voice_say", turn).await, said);
+        let seen = caller.get(&format!("/v1/tools/voice/exchange/{}", id.as_str().unwrap())).await.json();
+        let transcript = seen["data"]["transcript"].as_str().expect("a transcript");
+        assert_eq!(transcript.lines().count(), 3, "{transcript}");
     });
 }
 

@@ -120,6 +120,33 @@ fn a_caller_speaks_in_turns() {
     });
 }
 
+/// Calls of before settings were an item of their own have them in the call's.
+#[test]
+fn a_call_that_is_stored_with_its_settings_goes_on() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let id = call_id(&carl.ring(&of_bob.number).await);
+        let db = &stack.app.db;
+        let call = calls::load(db, id).await.expect("a database").expect("a call");
+        let mut row = serde_json::to_value(&call).expect("a row");
+        row["config"] = serde_json::to_value(&call.config).expect("settings");
+        let of_settings = Key::new(format!("CALL#{id}"), "CONFIG");
+        for write in [
+            Write::put(&db.tables.messages, calls::key(id), &row).expect("a write"),
+            Write::delete(&db.tables.messages, of_settings).only_if("attribute_exists(#pk)"),
+        ] {
+            assert!(db.write_if(write).await.expect("a database"));
+        }
+        for _ in 0..2 {
+            assert_eq!(carl.hears(id, "How much is bread?").await["said"], "Bread costs 4 dollars.");
+        }
+        assert_eq!(carl.hang_up(id).await.status, 200);
+        assert_eq!(bob.charged(id).await["charge_usdc"], "0.350000");
+    });
+}
+
 #[test]
 fn a_number_has_one_call_at_a_time() {
     run(async {
@@ -224,6 +251,19 @@ fn no_caller_uses_up_a_callees_credits() {
         counted(&stack, of_erin, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
         short_call(&erin, &of_dana).await;
         assert_eq!(erin.dial(&of_dana.number).await.error(), limited, "calls of a caller");
+
+        // What is being dialled from another number of the caller may be answered, for half a minute.
+        for (secs, is_full) in [(0, true), (30, false)] {
+            let (caller, mut at) = (Agent::new(&stack).await.payer.agent(), stack.app.clock.now());
+            let mut taken = Vec::new();
+            for _ in 0..=MAX_TO_NUMBER {
+                taken.push(velocity::take(&stack.app.db, caller, &of_bob.number, RequestId::random(), at).await);
+                at = at.plus(Duration::from_secs(secs));
+            }
+            let last = taken.pop().expect("a dial").expect("a database");
+            assert_eq!(last.is_some(), is_full, "{last:?}");
+            assert!(taken.iter().all(|why| why == &Ok(None)), "{taken:?}");
+        }
 
         // A dial that is repeated is counted once.
         let db = &stack.app.db;

@@ -85,8 +85,8 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<String>,
     /// The settings as they were when it rang: later changes do not touch a running call. They are an item of their own: read
-    /// by [`load`], not by [`glance`] and [`list`]. `None` if it was declined.
-    #[serde(skip)]
+    /// by [`load`], not by [`glance`] and [`list`]. `None` if it was declined. Calls of before that have them in their own item.
+    #[serde(default, skip_serializing)]
     pub config: Option<InboundConfig>,
     /// `None` if it was declined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ pub struct Call {
     #[serde(default)]
     pub turns: u32,
     /// How often a model was asked for an answer in vain.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub failures: u8,
     /// How many turns of the caller were answered.
     #[serde(default)]
@@ -194,9 +194,9 @@ impl Call {
     }
 }
 
-/// So that it takes no room in the row of a call without any.
-fn is_none(failures: &u8) -> bool {
-    *failures == 0
+/// Zero is not stored, to keep rows small.
+fn is_zero(count: &u8) -> bool {
+    *count == 0
 }
 
 fn partition(id: RequestId) -> String {
@@ -229,7 +229,19 @@ fn config_key(id: RequestId) -> Key {
 pub async fn load(db: &Db, id: RequestId) -> Result<Option<Call>, StoreError> {
     let config = db.get_latest::<StoredConfig>(&db.tables.messages, config_key(id));
     let (call, stored) = try_join(glance(db, id), config).await?;
-    Ok(call.map(|call| Call { config: stored.map(|stored| stored.config), ..call }))
+    let Some(mut call) = call else { return Ok(None) };
+    if let Some(stored) = stored {
+        call.config = Some(stored.config);
+    } else if let Some(config) = &call.config {
+        // A change writes the call without them.
+        db.write_if(put_config(db, &call, config)?).await?;
+    }
+    Ok(Some(call))
+}
+
+fn put_config(db: &Db, call: &Call, config: &InboundConfig) -> Result<Write, StoreError> {
+    let stored = StoredConfig { config: config.clone(), expires: call.expires };
+    Write::put(&db.tables.messages, config_key(call.id), &stored)
 }
 
 /// The call without its settings, from a strongly consistent read.
@@ -243,8 +255,7 @@ pub fn create(db: &Db, call: &Call) -> Result<Vec<Write>, StoreError> {
     let table = &db.tables.messages;
     let mut writes = vec![Write::put(table, key(call.id), call)?.only_if_new()];
     if let Some(config) = &call.config {
-        let stored = StoredConfig { config: config.clone(), expires: call.expires };
-        writes.push(Write::put(table, config_key(call.id), &stored)?);
+        writes.push(put_config(db, call, config)?);
     }
     if call.direction == Direction::Inbound {
         let listed = Listed { id: call.id, expires: call.expires };

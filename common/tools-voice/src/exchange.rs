@@ -119,10 +119,11 @@ pub async fn dial(
     match begin(toolbox, &ring).await {
         Ok(dialled @ Dialled::Answered { .. }) => connected(toolbox, dialled).await,
         other => {
-            // A call that was answered all the same keeps the line while it is open.
+            // A call that was answered all the same keeps the line while it is open, and counts as answered.
             let freed = velocity::free_line(db, number, id, now).await;
+            let counted = velocity::unanswered(db, caller, to, id, now).await;
             let dialled = other?;
-            freed.map(|()| dialled)
+            freed.and(counted).map(|()| dialled)
         }
     }
 }

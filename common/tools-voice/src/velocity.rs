@@ -41,7 +41,7 @@ struct Line {
     until: Timestamp,
 }
 
-/// The calls of a caller to a number in a day: all but the last, of which nothing is known when it is counted.
+/// The calls of a caller to a number in a day. The counts leave out `last`: how it ends is not known when the row is written.
 #[derive(Serialize, Deserialize)]
 struct ToNumber {
     /// Answered.
@@ -52,6 +52,9 @@ struct ToNumber {
     /// Charged.
     minutes: u32,
     last: RequestId,
+    /// When the last was counted; 0 once it is known that nobody answered it.
+    #[serde(default)]
+    at: Timestamp,
     expires: i64,
 }
 
@@ -131,8 +134,8 @@ pub async fn take(
         let next = match &before {
             // It was counted by a dial that did not end.
             Some(before) if before.last == call => return Ok(None),
-            Some(before) => ToNumber { last: call, ..before.with_last(db, now).await? },
-            None => ToNumber { used: 0, unanswered: 0, minutes: 0, last: call, expires },
+            Some(before) => ToNumber { last: call, at: now, ..before.with_last(db, now).await? },
+            None => ToNumber { used: 0, unanswered: 0, minutes: 0, last: call, at: now, expires },
         };
         if next.is_full() {
             return Ok(Some(NUMBER_IS_FULL));
@@ -153,15 +156,35 @@ pub async fn take(
     Ok(Some("you are calling this number too often at once"))
 }
 
+/// Nobody answered this call, which was counted by [`take`] at this time: it does not count as one that is being dialled.
+pub async fn unanswered(
+    db: &Db,
+    caller: AgentId,
+    to: &Number,
+    call: RequestId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let key = number_key(caller, to, now.secs().div_euclid(DAY_SECS));
+    let over = Write::update(&db.tables.messages, key, "SET #at = :never")
+        .only_if("#last = :call")
+        .bind("never", Timestamp::default())?
+        .bind("call", call)?;
+    db.write_if(over).await.map(drop)
+}
+
 impl ToNumber {
-    /// Counts the last call, too. One that was declined, or did not come about, was not answered.
+    /// Counts the last call, too. One that was declined, or did not come about, was not answered. One that is being dialled, from
+    /// another number of its caller, may be.
     async fn with_last(&self, db: &Db, now: Timestamp) -> Result<ToNumber, StoreError> {
-        let last = calls::glance(db, self.last).await?.and_then(|call| call.now(now).state);
+        let call = calls::glance(db, self.last).await?;
+        let is_dialling = call.is_none() && now < self.at.plus(DIALLING);
+        let last = call.and_then(|call| call.now(now).state);
+        let is_used = last.is_some() || is_dialling;
         // While it is open, the minutes that are held.
         let minutes = last.as_ref().map_or(0, |state| state.charged_minutes().unwrap_or(state.minutes));
         Ok(ToNumber {
-            used: self.used.saturating_add(u32::from(last.is_some())),
-            unanswered: self.unanswered.saturating_add(u32::from(last.is_none())),
+            used: self.used.saturating_add(u32::from(is_used)),
+            unanswered: self.unanswered.saturating_add(u32::from(!is_used)),
             minutes: self.minutes.saturating_add(minutes),
             ..*self
         })

@@ -157,7 +157,11 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
         "payment_already_used" => "This payment bought something else: repeat that same call, or sign a new payment.",
         "idempotency_key_reused" => "Key of another purchase: repeat that same call, or choose a new key.",
         "call_ended" => "The call is over: dial again for another one.",
-        "rate_limit_exceeded" | "rate_limited" => "Wait for retry_after seconds, then call again with the same key.",
+        "line_busy" => "End your open call with voice_hang_up first.",
+        "too_many_pending_approvals" => "Wait until a human has decided about one of your held calls.",
+        "rate_limit_exceeded" | "rate_limited" | "too_many_turns" | "turn_in_progress" => {
+            "Wait for retry_after seconds, then call again with the same key."
+        }
         _ if status == StatusCode::NOT_FOUND => "It does not exist, or it is not yours: look it up first.",
         _ if status.is_server_error() || status == StatusCode::CONFLICT => {
             "Call again in a few seconds with the same arguments, and the same idempotency_key or payment: it is not \

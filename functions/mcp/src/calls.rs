@@ -174,6 +174,11 @@ impl Shop {
     ) -> Result<Answered, ApiError> {
         let mut headers = headers(parts, meta)?;
         let mut arguments = known(read.fields, arguments)?;
+        for (field, name) in [("idempotency_key", "idempotency-key"), ("approval_id", "x-approval-id")] {
+            if let Some(value) = arguments.remove(field).filter(|value| !value.is_null()) {
+                set(&mut headers, name, &value)?;
+            }
+        }
         let path = filled(read.path, &arguments)?;
         arguments.retain(|name, _| !read.path.contains(&format!("{{{name}}}")));
         if read.method != Method::GET {

@@ -11,7 +11,8 @@ pub struct Read {
     pub about: &'static str,
     pub group: &'static str,
     pub method: Method,
-    /// `{name}` is a parameter in the path. All other parameters go into the query of a `GET`, into the body of a `POST`.
+    /// `{name}` is a parameter in the path. All other parameters go into the query of a `GET`, into the body of a `POST`;
+    /// `idempotency_key` and `approval_id` into headers.
     pub path: &'static str,
     pub fields: &'static [Field],
 }
@@ -21,6 +22,13 @@ const PAGE: Field = Field::optional("limit", Kind::Integer { min: 1, max: 100 },
 const PERIOD: Field = Field::optional("period", Kind::Integer { min: 1, max: 365 }, "The last days, this many");
 pub const SLUG: Field = Field::required("slug", SHORT, "The soul's slug, as in soul_search");
 const DIALLED: Field = Field::required("call_id", SHORT, "The call's id, from voice_dial");
+/// These two go into the headers of the same names.
+const KEY: Field = Field::optional(
+    "idempotency_key",
+    Kind::Text { min: 1, max: 255, format: None },
+    "A retry with the same value gets the first answer",
+);
+const APPROVAL: Field = Field::optional("approval_id", SHORT, "Id of the approval that releases a held dial");
 const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id from the purchase of the service");
 
 /// Free calls, in the order agents see them.
@@ -160,11 +168,11 @@ pub static READS: &[Read] = &[
         group: "voice",
         method: Method::POST,
         path: "/v1/tools/voice/exchange",
-        fields: &[Field::required(
-            "to",
-            Kind::Text { min: 1, max: 32, format: None },
-            "The number, such as +12025550123",
-        )],
+        fields: &[
+            Field::required("to", Kind::Text { min: 1, max: 32, format: None }, "The number, such as +12025550123"),
+            KEY,
+            APPROVAL,
+        ],
     },
     Read {
         name: "voice_say",
@@ -174,12 +182,16 @@ pub static READS: &[Read] = &[
         group: "voice",
         method: Method::POST,
         path: "/v1/tools/voice/exchange/{call_id}/turns",
-        fields: &[DIALLED, Field::required("text", Kind::Text { min: 1, max: MAX_SAID, format: None }, "What you say")],
+        fields: &[
+            DIALLED,
+            Field::required("text", Kind::Text { min: 1, max: MAX_SAID, format: None }, "What you say"),
+            KEY,
+        ],
     },
     Read {
         name: "voice_hang_up",
         title: "Hang up",
-        about: "Ends a call that you dialled with voice_dial, and shows what was said",
+        about: "Ends a call that you dialled with voice_dial",
         group: "voice",
         method: Method::POST,
         path: "/v1/tools/voice/exchange/{call_id}/hang-up",
