@@ -156,15 +156,15 @@ pub async fn buy(world: &World, agent: &Agent, node: &Node) -> Option<Answer> {
     Some(acts::buy_asked(world, agent, node, outbound::SPEC.path(), body).await)
 }
 
-/// What has become of all calls, by its name.
-type Became = BTreeMap<String, u64>;
+/// How many calls there were of each kind.
+type Counts = BTreeMap<String, u64>;
 
 /// Checks at a quiet moment that each answered call has one job, which holds the price of its longest length, and each declined
 /// one none; that a call that is over is charged the minutes that it began; and that a bought call is charged what its result
 /// says. Returns the answered calls, too.
-async fn check_all(world: &World, agents: &[Arc<Agent>]) -> (Became, Vec<Call>) {
-    let (db, mut became, mut answered) = (&world.db, Became::new(), Vec::new());
-    let mut count = |what: &str| *became.entry(what.to_owned()).or_default() += 1;
+async fn check_all(world: &World, agents: &[Arc<Agent>]) -> (Counts, Vec<Call>) {
+    let (db, mut counts, mut answered) = (&world.db, Counts::new(), Vec::new());
+    let mut count = |what: &str| *counts.entry(what.to_owned()).or_default() += 1;
     for agent in agents {
         let mut with_job = BTreeSet::new();
         for receipt in books::receipts(db, agent.id).await {
@@ -199,7 +199,7 @@ async fn check_all(world: &World, agents: &[Arc<Agent>]) -> (Became, Vec<Call>) 
             count("declined");
         }
     }
-    (became, answered)
+    (counts, answered)
 }
 
 /// Checks an answered call and its job.
@@ -233,7 +233,7 @@ fn word(call: &Call) -> &'static str {
         Some((_, Ended::Silence)) => "ended in silence",
         Some((_, Ended::TimeLimit)) => "ended by their length",
         Some((_, Ended::CreditLimit)) => "cut by credits",
-        Some((_, Ended::Failed)) => "failed",
+        Some((_, Ended::Failed)) => panic!("no call of the exchange fails: {call:?}"),
     }
 }
 
@@ -273,8 +273,8 @@ pub async fn check(world: &World, agents: &[Arc<Agent>]) {
 /// The same once nothing is open any more, with figures. Each call that was answered has been reported once to its number's
 /// webhook, with its charge; nothing else has.
 pub async fn at_rest(world: &World, agents: &[Arc<Agent>]) {
-    let (became, answered) = check_all(world, agents).await;
-    for (what, times) in became {
+    let (counts, answered) = check_all(world, agents).await;
+    for (what, times) in counts {
         world.fate.figures.add(&format!("calls {what}"), times);
     }
     world.fate.figures.add("answered calls", answered.len() as u64);

@@ -7,6 +7,7 @@ use base::clock::Clock;
 use base::ids::RequestId;
 use local::{Options, Stack};
 use serde_json::{Value, json};
+use tools_sms::phone::Phone;
 use tools_voice::answers::{self, MAX_ANSWERS, MAX_FAILURES};
 use tools_voice::calls::{self, Call};
 use tools_voice::dialogue::{Speaker, Turn};
@@ -97,9 +98,13 @@ fn a_model_does_only_what_the_settings_allow() {
     run(async {
         let model = Server::start(|_, _| chat("I pass you on.", &[("transfer_call", "{}")])).await;
         let stack = stack_with_model(&model, |options| options).await;
-        let (_, to) = Agent::answering(&stack, 20 * MINUTE, json!({"first_message": "A person."})).await;
+        let passing =
+            |to: &Phone| json!({"allowed_tools": ["transfer_call", "end_call"], "transfer_number": to.number});
+        let mut person = passing(&Agent::with_number(&stack).await.1);
+        person["first_message"] = json!("A person.");
+        let (_, to) = Agent::answering(&stack, 20 * MINUTE, person).await;
         let hours = closed(stack.app.clock.now());
-        let all = json!({"allowed_tools": ["transfer_call", "end_call"], "transfer_number": to.number});
+        let all = passing(&to);
         let mut after_hours = all.clone();
         after_hours["business_hours"] = hours;
         let noted = "Thank you, I have noted that. Is there anything else?";
@@ -117,6 +122,11 @@ fn a_model_does_only_what_the_settings_allow() {
             let next = if passes { json!("A person.") } else { Value::Null };
             assert_eq!(answer["passed_on"]["said"], next, "{answer}");
             assert_eq!(answer["status"], if passes { "ended" } else { "in-progress" }, "{answer}");
+            if passes {
+                let again = caller.hears(call_id(&answer["passed_on"]), BREAD).await;
+                let last = model.asked().last().map(|asked| offered(asked).join(" "));
+                assert_eq!((&again["said"], last.as_deref()), (&json!(BY_RULES), Some("end_call")), "once");
+            }
         }
     });
 }

@@ -294,7 +294,7 @@ fn calls_that_nobody_answers_have_a_limit_of_their_own() {
         short_call(&carl, &of_bob).await;
 
         let pair = uuid_of(&[b"voice_to", carl.payer.agent().bytes(), of_bob.number.as_str().as_bytes()]);
-        for (unanswered, is_limited) in [(MAX_UNANSWERED, true), (MAX_UNANSWERED - 2, false)] {
+        for (unanswered, is_limited) in [(MAX_UNANSWERED - 1, true), (MAX_UNANSWERED - 2, false)] {
             let last = RequestId::random();
             let row = json!({"used": 0, "unanswered": unanswered, "minutes": 0, "last": last, "expires": i64::MAX});
             counted(&stack, format!("VOICETO#{pair}"), row).await;

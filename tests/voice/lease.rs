@@ -156,7 +156,7 @@ fn a_number_that_is_used_stays() {
         assert_eq!(text(&worker, &texted.number).await, Taken::Stored);
         // Without credits.
         assert!(matches!(ring(&toolbox, &called.number).await, Rang::Declined(..)));
-        // Of a number that takes no calls, this is no use.
+        // Dialling a number that takes no calls is not a use of it.
         let id = RequestId::random();
         let dialled = exchange::dial(&toolbox, dials.agent, dials, &unused.number, id, plan::EACH).await;
         assert!(matches!(dialled, Ok(Dialled::NotInService)), "{dialled:?}");
@@ -215,7 +215,7 @@ fn a_number_of_before_there_were_leases_gets_one_when_it_is_used() {
     });
 }
 
-/// What has read the rows before the other side wrote them is refused.
+/// Whichever side writes second is refused: the rows have changed since it read them.
 #[test]
 fn of_a_release_and_a_use_at_once_one_is_refused() {
     run(async {
@@ -262,7 +262,8 @@ fn texts_that_come_in_while_numbers_are_released_keep_theirs_or_are_refused() {
             }
             taken
         };
-        let (_, taken) = join(lease::look(&toolbox), texts).await;
+        let (looked, taken) = join(lease::look(&toolbox), texts).await;
+        looked.expect("a database");
         // Whatever the first run met at the wrong moment.
         look(&toolbox).await;
         for (phone, taken) in phones.iter().zip(taken) {

@@ -68,7 +68,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The word for the caller. It is the callee's, but for the length that the callee's credits covered: they are its own affair.
+    /// The reason as the caller sees it. `credit_limit` becomes `time_limit`, so callers learn nothing about the callee's credits.
     pub fn to_caller(self) -> &'static str {
         match self {
             Ended::CallerHungUp => "caller_hung_up",

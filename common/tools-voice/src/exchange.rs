@@ -255,7 +255,7 @@ async fn take_turn(toolbox: &Toolbox, id: RequestId) -> Result<Taken, StoreError
             return Ok(Taken::Turn(call));
         }
     }
-    Err(restless())
+    Err(changed_too_often())
 }
 
 /// Passes a call on to its transfer number, or tells its caller that nobody can be reached.
@@ -325,7 +325,7 @@ async fn stored(db: &Db, mut call: Call, change: impl Fn(&mut Call)) -> Result<C
         }
         call = found;
     }
-    Err(restless())
+    Err(changed_too_often())
 }
 
 fn is_being_passed_on(call: &Call) -> bool {
@@ -358,6 +358,6 @@ fn vanished() -> StoreError {
     StoreError::new("a call vanished")
 }
 
-fn restless() -> StoreError {
+fn changed_too_often() -> StoreError {
     StoreError::new("a call does not stop changing")
 }

@@ -3,8 +3,8 @@
 //! It begins in the transaction that answers the call ([`crate::ringing`]), with the credits of the longest length, and is
 //! never sold. Between events it occupies no worker. Whoever ends a call, or finds it ended, queues it. If nobody does, it looks
 //! by itself: at a call of the exchange when silence or its length ends it, at a provider's after 1, 2, 4 … minutes and after the
-//! longest length. It writes the summary, tells the owner, and keeps the started minutes; the
-//! rest is credited. Each of these steps is the same when it is repeated.
+//! longest length. It writes the summary, tells the owner, and keeps the started minutes; the rest is credited. Each of these
+//! steps is the same when it is repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(50);
 /// Longest wait before a job is run again whose run could not end it.
 const AGAIN: Duration = Duration::from_secs(60);
-/// How long an unfinished call is shown whose job is given up.
+/// The length shown for a call whose job was given up before its end.
 const FIRST_MINUTE: Duration = Duration::from_secs(60);
 /// How often the summary is tried again because the call changed in the meantime.
 const TRIES: usize = 10;
@@ -106,7 +106,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     Ok(Some(Output::new(calls::view(&call, None, None), SOURCE).charging(charged)))
 }
 
-/// When an open call has ended, if nobody says a word until then.
+/// When an open call ends if nobody speaks again.
 fn next_look(call: &Call) -> Option<Timestamp> {
     match call.provider {
         None => call.state.as_ref().map(|state| state.must_end().0),

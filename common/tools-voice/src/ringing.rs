@@ -77,7 +77,7 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         let stored = settings::of_number(db, &owner).await?;
         let config = stored.as_ref().map(|stored| &stored.config);
         let now = toolbox.clock.now();
-        // Whatever becomes of the call, the number is used: only a number that answers nobody is not.
+        // A ring counts as a use of the number, unless the number is switched off.
         if !is_reached && config.is_some_and(|config| config.enabled) {
             is_reached = phone::reached(db, ring.to, &owner, now).await?;
             if !is_reached {
@@ -136,7 +136,7 @@ fn covered(account: &Account, price: Usdc) -> u32 {
     if is_stopped(account) { 0 } else { plan::covered_minutes(account.credits, price) }
 }
 
-/// Whether an account pays for no call, however many credits it has.
+/// Whether a freeze or a debt stops calls, regardless of credits.
 fn is_stopped(account: &Account) -> bool {
     account.frozen.stops(None, TOOL, SERVICE_PAYEE).is_some() || !account.debt.is_zero()
 }

@@ -120,7 +120,7 @@ pub async fn save(
             Written::NoNumber => return Ok(None),
         }
     }
-    Err(restless())
+    Err(changed_too_often())
 }
 
 /// Switches a number off; everything else is kept, also the endpoint, to which open calls are still reported. `None`: there
@@ -139,10 +139,10 @@ pub async fn disable(db: &Db, phone: &Phone, now: Timestamp) -> Result<Option<St
             Written::NoNumber => return Ok(None),
         }
     }
-    Err(restless())
+    Err(changed_too_often())
 }
 
-fn restless() -> StoreError {
+fn changed_too_often() -> StoreError {
     StoreError::new("a number's settings do not stop changing")
 }
 

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use http::StatusCode;
+use platform::http::ApiError;
 use platform::store::StoreError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
@@ -32,7 +34,7 @@ const CUT_BYTES: usize = 10 * RATE as usize * SAMPLE as usize;
 /// Most characters of a turn, more than any has in the exchange.
 const MAX_CHARS: usize = 4_000;
 /// Longest work on a call; usual is a second.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// Calls that are read out at the same time.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
 
@@ -40,12 +42,22 @@ static AT_ONCE: Semaphore = Semaphore::const_new(2);
 ///
 /// # Errors
 /// If other calls are being read out, the program does not start, or it is too slow.
-pub async fn wav(program: &Path, turns: &[Turn], language: Language) -> Result<Vec<u8>, StoreError> {
-    let _turn = AT_ONCE.try_acquire().map_err(|_| StoreError::new("too many calls are being read out"))?;
-    // What runs when the time is over ends with its handle.
-    let samples = timeout(PATIENCE, read_out(program, turns, language)).await.map_err(StoreError::new)??;
+pub async fn wav(program: &Path, turns: &[Turn], language: Language) -> Result<Vec<u8>, ApiError> {
+    let _turn = AT_ONCE.try_acquire().map_err(|_| busy())?;
+    // At the time limit the future is dropped, which kills espeak-ng (`kill_on_drop`).
+    let samples = timeout(TIME_LIMIT, read_out(program, turns, language)).await.map_err(StoreError::new)??;
     let length = u32::try_from(samples.len()).map_err(StoreError::new)?;
     Ok([header(length).as_slice(), &samples].concat())
+}
+
+/// Not a failure of ours to be logged: whoever has links can cause it.
+fn busy() -> ApiError {
+    ApiError::Later {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        code: "provider_unavailable",
+        message: "other calls are being read out; try again in a few seconds".to_owned(),
+        retry_after_secs: 2,
+    }
 }
 
 async fn read_out(program: &Path, turns: &[Turn], language: Language) -> Result<Vec<u8>, StoreError> {
@@ -176,7 +188,7 @@ mod tests {
         assert!(base64 + 4_096 < platform::http::lambda::MAX_PAYLOAD_BYTES, "{base64}");
     }
 
-    /// With a program that speaks without end.
+    /// With a program that speaks without end, and after others are through.
     #[tokio::test]
     async fn what_is_too_long_is_cut() {
         let turn = |text: &str| Turn { speaker: Speaker::Caller, text: text.to_owned() };
@@ -187,7 +199,12 @@ mod tests {
         let script = format!("#!/bin/sh\n/bin/cat {}\nexec /bin/cat /dev/zero\n", head.display());
         std::fs::write(&program, script).unwrap();
         std::fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
-        let wav = wav(&program, &[turn("a"), turn("b")], Language::En).await.unwrap();
+        let turns = [turn("a"), turn("b")];
+        let others = AT_ONCE.try_acquire_many(2).unwrap();
+        let refused = wav(&program, &turns, Language::En).await;
+        assert!(matches!(refused, Err(ApiError::Later { retry_after_secs: 2, .. })), "{refused:?}");
+        drop(others);
+        let wav = wav(&program, &turns, Language::En).await.unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(wav.len(), HEADER + MAX_BYTES + CUT_BYTES);
         assert_eq!(wav[40..HEADER], u32::try_from(MAX_BYTES + CUT_BYTES).unwrap().to_le_bytes());

@@ -30,7 +30,8 @@ const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
 /// Transcripts that are read at the same time.
 const AT_ONCE: usize = 8;
 
-/// `GET /v1/tools/voice/inbound`: newest first. Calls that had to end meanwhile have ended from then on. What does not fit of the transcripts is marked `transcript_omitted`.
+/// `GET /v1/tools/voice/inbound`: newest first. A call whose time is over is ended by this read. Transcripts that do not fit are
+/// null, with `transcript_omitted`.
 pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
@@ -70,7 +71,7 @@ pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers
     respond(answer.await)
 }
 
-/// `GET /v1/tools/voice/inbound/{id}`: with its transcript. A call that had to end meanwhile has ended from then on.
+/// `GET /v1/tools/voice/inbound/{id}`: with its transcript. A call whose time is over is ended by this read.
 pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let app = state.app();
@@ -114,7 +115,7 @@ pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> R
     respond(answer.await)
 }
 
-/// A call of the exchange as sound. A browser may keep it as long as its link is valid.
+/// A call of the exchange as sound. A browser may keep it for 15 minutes.
 async fn read_out(toolbox: &Toolbox, call: &Call) -> Result<Response, ApiError> {
     let program = toolbox.config.voice.espeak.as_deref().filter(|_| call.is_audible(true));
     let program = program.ok_or_else(no_such_recording)?;

@@ -112,7 +112,8 @@ pub async fn hang_up(State(state): State<Voice>, Segment(id): Segment, headers: 
     respond(answer.await)
 }
 
-/// `GET /v1/tools/voice/exchange/{id}`: the call and what was said in it. A call that had to end meanwhile has ended from then on.
+/// `GET /v1/tools/voice/exchange/{id}`: the call and what was said in it. A call whose time is over is ended by this
+/// read.
 pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = state.app().caller(&headers, Scope::Read).await?;

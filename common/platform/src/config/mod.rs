@@ -189,8 +189,8 @@ pub struct ModelConfig {
     pub url: Option<String>,
     /// `MODEL_NAME`: the provider's name of the model; with `bedrock`, a model id, inference profile or ARN.
     pub name: String,
-    /// `MODEL_KEY`: set only in functions that call the model; without it they do not, if the provider needs one. Not used with `bedrock`: those requests are signed with the
-    /// function's own credentials.
+    /// `MODEL_KEY`: set only in functions that call the model; without it they do not, if the provider needs one. Not used
+    /// with `bedrock`: those requests are signed with the function's own credentials.
     pub key: Option<Redacted>,
     /// `MODEL_MAX_TOKENS`: maximum number of output tokens per call. Default 4096.
     pub max_tokens: u32,
