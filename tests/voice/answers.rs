@@ -115,17 +115,20 @@ fn a_model_does_only_what_the_settings_allow() {
             (all, vec!["transfer_call", "end_call"], "I pass you on."),
         ] {
             let (_, caller, call) = talking(&stack, members.clone()).await;
+            // What is asked later may be the summary of a call that was passed on.
+            let before = model.asked().len();
             let answer = caller.hears(call, BREAD).await;
             assert_eq!(answer["said"], said, "{members}");
-            assert_eq!(model.asked().last().map(offered), Some(offers.clone()), "{members}");
+            assert_eq!(offered(&model.asked()[before]), offers, "{members}");
             let passes = offers.contains(&"transfer_call");
             let next = if passes { json!("A person.") } else { Value::Null };
             assert_eq!(answer["passed_on"]["said"], next, "{answer}");
             assert_eq!(answer["status"], if passes { "ended" } else { "in-progress" }, "{answer}");
             if passes {
                 let again = caller.hears(call_id(&answer["passed_on"]), BREAD).await;
-                let last = model.asked().last().map(|asked| offered(asked).join(" "));
-                assert_eq!((&again["said"], last.as_deref()), (&json!(BY_RULES), Some("end_call")), "once");
+                assert_eq!(again["said"], BY_RULES, "once");
+                let transfers = model.asked().iter().filter(|asked| offered(asked).contains(&"transfer_call")).count();
+                assert_eq!(transfers, 1, "a call that was passed on is not passed on again");
             }
         }
     });
