@@ -569,6 +569,33 @@ fn copies_of_an_approved_call_get_the_same_answer() {
     });
 }
 
+/// Ten copies of an approved call, which a token pays by the same quote: one charge, and the same call for all.
+#[test]
+fn copies_of_an_approved_call_by_quote_get_the_same_answer() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        put_rules(&stack, &payer, json!([{"tool": "*", "action": "require_approval", "when": {"always": true}}])).await;
+        let body = json!({"vin": crate::support::VIN});
+        let quoted = payer.ask(crate::support::VIN_PATH, &body).await.json();
+        let quote = quoted["quote_id"].as_str().unwrap_or_else(|| panic!("a quote: {quoted}")).to_owned();
+        let call = |approval: Option<&str>| {
+            let mut headers = vec![("authorization", token.clone()), ("x-quote-id", quote.clone())];
+            headers.extend(approval.map(|id| ("x-approval-id", id.to_owned())));
+            payer.clone().call(crate::support::VIN_PATH, headers, body.clone())
+        };
+        let held = call(None).await.json();
+        let id = held["approval_id"].as_str().unwrap_or_else(|| panic!("held: {held}")).to_owned();
+        assert_eq!(decide(&payer, &link(&stack, &held["approval"]), "decision=approve").await.status, 200);
+        let answers = join_all((0..10).map(|_| call(Some(&id)))).await;
+        assert!(answers.iter().all(|answer| [200, 202].contains(&answer.status)), "{answers:?}");
+        let account = crate::support::books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!(account.credits.micro(), 95_000, "charged once");
+    });
+}
+
 /// A platform completes a checkout that needs the buyer's approval: held, approved, completed, charged once.
 #[test]
 fn an_approved_checkout_is_completed_and_charged_once() {

@@ -316,7 +316,15 @@ impl Gate {
             return Ok(answer);
         }
         let caller = Caller::by_payment(sale.wallet);
-        self.answer_named(sale.order, payment, Some(&caller)).await?.ok_or(refusal)
+        if let Some(answer) = self.answer_named(sale.order, payment, Some(&caller)).await? {
+            return Ok(answer);
+        }
+        if let (None, Some(quote)) = (payment, &sale.quote)
+            && let Some(answer) = self.answer_quoted(sale.order, quote, &caller).await?
+        {
+            return Ok(answer);
+        }
+        Err(refusal)
     }
 
     /// A job with this id exists: it was bought with the same quote.
