@@ -6,7 +6,8 @@
 //! 1. emergency numbers, of any country: as they are dialled (`112`), and behind their calling code (`+1 911`). They are
 //!    looked for before the text is parsed, so that no spelling of one passes as another number;
 //! 2. short codes, and numbers without their calling code or end;
-//! 3. numbers at a special rate (premium, shared cost, personal): whoever has one may earn from each text to it;
+//! 3. numbers at a special rate (premium, shared cost, personal, and those of `COSTLY`): whoever has one may earn from each
+//!    text or call to it;
 //! 4. what is no number, and numbers that no country has.
 //!
 //! Numbers with 555-0100 to 555-0199 behind a North American area code are set aside for fiction and belong to nobody
@@ -38,6 +39,41 @@ const BLOCK_DIGITS: usize = 4;
 const OF_AREA: u64 = 100;
 /// ISO 3166 has no country for it: satellites, international networks and free numbers.
 const NO_COUNTRY: &str = "001";
+/// Numbers that libphonenumber counts among ordinary ones, and that cost more: by calling code, patterns as in
+/// [`DATA`]. This list is ours and cannot be complete. Pagers are those that libphonenumber calls so.
+const COSTLY: [(&str, &str); 17] = [
+    // In any area but the free 800 and 833 to 888: pay-per-call (976) and directory assistance (555-1212), special use
+    // codes of ATIS-0300051, Central Office Code (NXX) Assignment Guidelines. Area 600: satellites, and mobiles that the
+    // caller pays for, Canadian NPA 600 NXX Code Assignment Guideline.
+    ("1", r"(?:[2-79]\d\d|8(?:0[^0]|3[^3]|4[^4]|5[^5]|6[^6]|7[^7]|8[^8]|[129]\d))(?:976|5551212)\d*|600\d*"),
+    // Persoonlijke assistentdiensten (084, 087) and pagers (066): Nummerplan telefoon- en ISDN-diensten, ACM.
+    ("31", r"(?:66|8[47])\d*"),
+    // Números de acesso universal (707, 708), ANACOM; pagers.
+    ("351", r"(?:70|6222|689)\d*"),
+    // Service numbers and directory assistance: Traficom, service numbers.
+    ("358", r"(?:100|20(?:0|2[023]|9[89])|300|606|70[78]|75(?:[03]0|32|75|98)[0-2])\d*"),
+    // Pagers.
+    ("41", r"74\d*"),
+    // Pagers (076; 07624 are mobiles of the Isle of Man): Ofcom, National Telephone Numbering Plan.
+    ("44", r"76(?:[013-9]|2[0-35-9])\d*"),
+    // Pagers.
+    ("46", r"74\d*"),
+    ("48", r"64\d*"),
+    // Pagers (0164, 0168, 0169) and private networks (0181 to 0189): Bundesnetzagentur, numbering plan.
+    ("49", r"(?:16[489]|18[1-9])\d*"),
+    // Satellites (014) and pagers (016): ACMA, Telecommunications Numbering Plan 2015.
+    ("61", r"1[46]\d*"),
+    // Navi Dial (0570) and pagers (020): MIC, telephone numbering plan.
+    ("81", r"(?:570|20)\d*"),
+    // Satellites and international networks: ITU-T E.164, list of assigned country codes. 808 and 979 are in the data,
+    // 800 is free.
+    ("870", r"\d*"),
+    ("878", r"\d*"),
+    ("881", r"\d*"),
+    ("882", r"\d*"),
+    ("883", r"\d*"),
+    ("888", r"\d*"),
+];
 
 /// A phone number that may get texts: `+` and digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,7 +86,7 @@ pub enum Refusal {
     Emergency,
     /// Also a number that is cut off.
     ShortCode,
-    /// At a special rate: premium, shared cost, personal.
+    /// At a special rate: premium, shared cost, personal, or of `COSTLY`.
     Premium,
     /// In E.164 form, but no country has it: its calling code, its area or its length is wrong.
     Unassigned,
@@ -186,6 +222,8 @@ struct Plan {
     region: &'static str,
     ordinary: Pattern,
     special: Pattern,
+    /// Those of [`COSTLY`], of all regions with this calling code.
+    costly: Pattern,
     emergency: &'static str,
 }
 
@@ -200,7 +238,8 @@ impl Plans {
                 ["emergency", numbers] => plans.emergency = numbers,
                 [code, region, ordinary, special, emergency] => {
                     let (ordinary, special) = (Pattern::new(ordinary), Pattern::new(special));
-                    let plan = Plan { region, ordinary, special, emergency };
+                    let costly = COSTLY.iter().find(|(of, _)| *of == code).map_or("", |(_, pattern)| *pattern);
+                    let plan = Plan { region, ordinary, special, costly: Pattern::new(costly), emergency };
                     plans.by_code.entry(code).or_default().push(plan);
                 }
                 _ => {}
@@ -224,7 +263,8 @@ impl Plan {
         if self.special.matches(national) {
             return Some(Rate::Special);
         }
-        self.ordinary.matches(national).then_some(Rate::Ordinary)
+        let of_ordinary = || if self.costly.matches(national) { Rate::Special } else { Rate::Ordinary };
+        self.ordinary.matches(national).then(of_ordinary)
     }
 }
 
@@ -270,7 +310,7 @@ mod tests {
         let plans: Vec<&Plan> = PLANS.by_code.values().flatten().collect();
         assert_eq!(plans.len(), DATA.lines().count() - 2);
         for plan in &plans {
-            for pattern in [&plan.ordinary, &plan.special] {
+            for pattern in [&plan.ordinary, &plan.special, &plan.costly] {
                 assert_eq!(pattern.compiled().is_some(), !pattern.text.is_empty(), "{}: {}", plan.region, pattern.text);
             }
         }
@@ -370,7 +410,7 @@ mod tests {
             ("+2908123", number("+2908123", "TA")),
             ("+2478123", Err(ShortCode)),
             ("+5491123456789", number("+5491123456789", "AR")),
-            ("+881612345678", number("+881612345678", "001")),
+            ("+80012345678", number("+80012345678", "001")),
             // Short codes: as they are dialled, and behind a country code.
             ("24273", Err(ShortCode)),
             ("+24273", Err(ShortCode)),
@@ -407,6 +447,61 @@ mod tests {
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn numbers_that_cost_more_are_refused_beside_ordinary_ones_of_their_country() {
+        // Calling code; refused, by the data or by our table; ordinary: lines, mobiles, free numbers.
+        for (code, refused, ordinary) in [
+            (
+                "1",
+                "2129761234 4169761234 8019761234 8089761234 2125551212 4165551212 6002345678 \
+                 9002345678 5002345678 5222345678 5332345678 5882345678 2469761234",
+                "2122345678 4162345678 2129751234 2125551213 8009761234 8339761234 8889761234 8005551212 8662345678",
+            ),
+            ("31", "840123456 870123456 661234567 9001234", "201234567 612345678 880123456 8001234"),
+            ("33", "891123456 820123456 810123456", "123456789 612345678 970123456 801123456"),
+            ("34", "803123456 901123456 701234567", "911234567 612345678 900123456"),
+            ("351", "707123456 708123456 760123456 622212345", "211234567 912345678 800123456"),
+            (
+                "358",
+                "100100 20202 202021 2098123456 3001234 600123456 6061234567 7500012",
+                "912345678 401234567 201234567 294123456 7500312 800123456",
+            ),
+            ("39", "899123456 199123456 848123456", "0612345678 3121234567 800123456"),
+            ("41", "740123456 900123456", "441234567 781234567 800123456"),
+            (
+                "44",
+                "7640123456 7600123456 7012345678 8451234567 8711234567 9012345678",
+                "2079460018 7400123456 7624501234 3012345678 8081234567",
+            ),
+            ("46", "740123456 9001234567", "81234567 701234567 20123456"),
+            ("48", "641234567 701234567", "123456789 512345678 800123456"),
+            (
+                "49",
+                "1641234567 16812345 18112345 18012345 1371234567 9001234567 70012345678",
+                "3012345678 15112345678 1601234567 1721234567 8001234567",
+            ),
+            ("61", "147112345 145101234 1631234 1300123456", "212345678 412345678 1800123456"),
+            ("81", "570123456 2012345678 990123456", "312345678 9012345678 5012345678 120123456"),
+            ("870", "612345678 773111632", ""),
+            ("878", "101234567890", ""),
+            ("881", "612345678 812345678", ""),
+            ("882", "1612345678", ""),
+            ("883", "510012345", ""),
+            ("888", "12345678901", ""),
+        ] {
+            for national in refused.split_whitespace() {
+                assert_eq!(read(&format!("+{code}{national}")), Err(Refusal::Premium), "+{code} {national}");
+            }
+            for national in ordinary.split_whitespace() {
+                assert!(read(&format!("+{code}{national}")).is_ok(), "+{code} {national}");
+            }
+        }
+        // Each line of the table is for a calling code that exists, and the only one for it.
+        let codes: HashSet<&str> = COSTLY.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes.len(), COSTLY.len());
+        assert!(codes.iter().all(|code| PLANS.by_code.contains_key(code)), "{codes:?}");
     }
 
     #[test]
