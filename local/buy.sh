@@ -1,6 +1,7 @@
 #!/bin/sh
 # Buys one call with the published x402 client, waits for the job if there is one, and prints the result.
-# Usage: buy.sh PATH [BODY] (WAIT=seconds to wait for a job, default 300; 0 prints the first answer)
+# Usage: buy.sh PATH [BODY] (WAIT=seconds to wait for a job, default 300; 0 prints the first answer. PAYER=4: the stack's
+# fourth payer pays, not the third)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}

@@ -1,6 +1,6 @@
 // Buys one thing with the stock x402 v2 client and prints the answer: the body on stdout, what happens meanwhile on stderr.
 // What takes its time (202) is polled until it is done, at most WAIT seconds (300; 0 to print the 202 itself).
-// Usage: node buy.mjs PATH BODY STACK_JSON (the third of its payers pays)
+// Usage: node buy.mjs PATH BODY STACK_JSON (the third of its payers pays, or the one of PAYER: 1 is the first)
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
@@ -9,13 +9,14 @@ import { proof } from './proof.mjs';
 
 const [path, body, stackFile] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));
-const account = privateKeyToAccount(stack.payers[2].private_key);
+const account = privateKeyToAccount(stack.payers[(process.env.PAYER ?? 3) - 1].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
 // The client refuses prices above $1 unless it is told what may be paid.
 const spendControls = { maxAmountPerPayment: '$20' };
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendControls });
 
-const headers = { 'content-type': 'application/json' };
+// The wallet is named when the price is asked for: one that has a phone number is not asked to pay for another.
+const headers = { 'content-type': 'application/json', 'x-agent-id': account.address };
 let answer = await fetchAndPay(stack.base_url + path, { method: 'POST', headers, body });
 let said = await answer.json();
 const receipt = answer.headers.get('payment-response');
