@@ -1,4 +1,4 @@
-//! Calls by the public Python SDKs, and `local/call.sh`.
+//! Calls by the public Python SDKs, by `local/call.sh`, and by the commands of docs/VOICE.md.
 
 use std::process::Stdio;
 
@@ -82,5 +82,38 @@ fn call_sh_lets_one_agent_call_another() {
         let output = script.output().await.expect("a shell");
         let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         assert_eq!(listed["data"]["calls"][0]["id"], call["id"], "{listed}");
+    });
+}
+
+/// The commands of docs/VOICE.md, pasted in their order into one shell.
+#[test]
+fn the_commands_of_the_manual_work_in_their_order() {
+    run(async {
+        let Some(_) = installed("v2").await else { return };
+        let stack = stack().await;
+        let file = AboutStack::written(&report::json(&stack));
+        let manual = std::fs::read_to_string(root().join("docs/VOICE.md")).expect("the manual");
+        let blocks: Vec<&str> = manual.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        let commands = blocks
+            .join("\n")
+            .replace("http://127.0.0.1:8402", &stack.base_url)
+            .replace(".local/stack.json", file.0.to_str().expect("a path in UTF-8"));
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(&commands).current_dir(root()).env("STACK", &file.0).stdin(Stdio::null());
+        let output = shell.output().await.expect("a shell");
+        let text = String::from_utf8_lossy(&output.stdout);
+        for said in [
+            // How your number answers.
+            r#""webhook_secret":"whsec_"#,
+            // Call another agent: a turn, its end, and what the callee reads.
+            r#""said":"Our opening hours are 7 to 18 on weekdays.""#,
+            r#""ended_reason":"caller_hung_up""#,
+            r#"hours?\nAssistant: Our opening hours are 7 to 18 on weekdays.""#,
+            // Have a call made: the price without a number, and the result.
+            r#""amount_usdc":"0.700000""#,
+            r#""outcome":"reached_person""#,
+        ] {
+            assert!(text.contains(said), "{said}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        }
     });
 }
