@@ -130,6 +130,94 @@ pub fn validate(fields: &[Field], body: &Map<String, Value>) -> Result<Map<Strin
     if errors.is_empty() { Ok(kept) } else { Err(errors) }
 }
 
+/// What an unknown member is told.
+pub const UNKNOWN: &str = "is not a known member";
+/// Most unknown members that are named.
+const MAX_UNKNOWN: usize = 50;
+/// Longest part of an unknown name in an error, in characters: the name is the caller's text.
+const MAX_SHOWN_NAME: usize = 64;
+/// The error lists the known names up to this many.
+const MAX_LISTED: usize = 12;
+
+/// Validates like [`validate`], and refuses members that are not fields, at every depth, except in objects that are `open`.
+/// For bodies that set something: a misspelt member must not pass as one that was left out.
+/// `also`: members that answers have beside those of requests; they are accepted and left out.
+pub fn validate_all(
+    fields: &[Field],
+    also: &[&str],
+    body: &Map<String, Value>,
+) -> Result<Map<String, Value>, Vec<FieldError>> {
+    let mut errors = unknown(fields, also, body);
+    match validate(fields, body) {
+        Ok(kept) if errors.is_empty() => Ok(kept),
+        Ok(_) => Err(errors),
+        Err(wrong) => {
+            errors.extend(wrong);
+            Err(errors)
+        }
+    }
+}
+
+/// The members of a body that are not fields, by path, at every depth. Names the first 50.
+/// `also`: as for [`validate_all`].
+pub fn unknown(fields: &[Field], also: &[&str], body: &Map<String, Value>) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    find_unknown(fields, also, body, "", &mut wrong);
+    wrong
+}
+
+/// [`unknown`] for readers of their own, at one depth. `known`: the names of requests, which the error lists; `path`: of
+/// the object, empty for the body.
+pub fn only(known: &[&str], also: &[&str], body: &Map<String, Value>, path: &str) -> Vec<FieldError> {
+    let others = body.keys().filter(|name| !known.contains(&name.as_str()) && !also.contains(&name.as_str()));
+    others.take(MAX_UNKNOWN).map(|name| FieldError::new(member(path, name), not_known(known.iter().copied()))).collect()
+}
+
+fn find_unknown(fields: &[Field], also: &[&str], object: &Map<String, Value>, path: &str, wrong: &mut Vec<FieldError>) {
+    for (name, value) in object {
+        if wrong.len() >= MAX_UNKNOWN {
+            return;
+        }
+        match fields.iter().find(|field| field.name == name.as_str()) {
+            Some(field) => find_unknown_within(&field.kind, value, &member(path, name), wrong),
+            None if also.contains(&name.as_str()) => {}
+            None => {
+                let message = not_known(fields.iter().map(|field| field.name));
+                wrong.push(FieldError::new(member(path, name), message));
+            }
+        }
+    }
+}
+
+fn find_unknown_within(kind: &Kind, value: &Value, path: &str, wrong: &mut Vec<FieldError>) {
+    match (kind, value) {
+        (Kind::Object { fields, open: false }, Value::Object(object)) => find_unknown(fields, &[], object, path, wrong),
+        // What is beyond `max` is refused anyway.
+        (Kind::List { of, max } | Kind::OneOrMore { of, max }, Value::Array(items)) => {
+            for (index, item) in items.iter().take(*max).enumerate() {
+                find_unknown_within(of, item, &format!("{path}.{index}"), wrong);
+            }
+        }
+        (Kind::OneOrMore { of, .. }, one) => find_unknown_within(of, one, path, wrong),
+        _ => {}
+    }
+}
+
+/// The path of a member, with the name cut to [`MAX_SHOWN_NAME`].
+fn member(path: &str, name: &str) -> String {
+    let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
+    if path.is_empty() { shown } else { format!("{path}.{shown}") }
+}
+
+fn not_known<'a>(known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match known.len() {
+        0 => format!("{UNKNOWN}; nothing is expected here"),
+        1..=MAX_LISTED => format!("{UNKNOWN}; known are {}", known.join(", ")),
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
 fn check_object(
     fields: &[Field],
     open: bool,
@@ -255,20 +343,28 @@ impl Range {
     }
 }
 
-/// The JSON Schema (2020-12) of an object with these fields.
+/// The JSON Schema (2020-12) of an object with these fields, for [`validate`]: it allows other members everywhere.
 pub fn schema(fields: &[Field]) -> Value {
+    object_schema(fields, false)
+}
+
+/// The JSON Schema of an object with these fields, for [`validate_all`]: it allows other members only in objects that are
+/// `open`.
+pub fn closed_schema(fields: &[Field]) -> Value {
     object_schema(fields, true)
 }
 
-fn object_schema(fields: &[Field], open: bool) -> Value {
-    let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.to_owned(), described(kind_schema(&field.kind), field.about))).collect();
+fn object_schema(fields: &[Field], closed: bool) -> Value {
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| (field.name.to_owned(), described(schema_of(&field.kind, closed), field.about)))
+        .collect();
     let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    if !open {
+    if closed {
         schema["additionalProperties"] = json!(false);
     }
     schema
@@ -281,8 +377,12 @@ fn described(mut schema: Value, about: &str) -> Value {
     schema
 }
 
-/// The JSON Schema of a value.
+/// The JSON Schema of a value, for [`validate`].
 pub fn kind_schema(kind: &Kind) -> Value {
+    schema_of(kind, false)
+}
+
+fn schema_of(kind: &Kind, closed: bool) -> Value {
     match kind {
         Kind::Text { min, max, format } => {
             let mut schema = json!({"type": "string", "minLength": min, "maxLength": max});
@@ -310,13 +410,12 @@ pub fn kind_schema(kind: &Kind) -> Value {
         ]}),
         Kind::Bool => json!({"type": "boolean"}),
         Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
-        Kind::List { of, max } => json!({"type": "array", "items": kind_schema(of), "maxItems": max}),
+        Kind::List { of, max } => json!({"type": "array", "items": schema_of(of, closed), "maxItems": max}),
         Kind::OneOrMore { of, max } => {
-            let items = kind_schema(of);
+            let items = schema_of(of, closed);
             json!({"anyOf": [items, {"type": "array", "items": items, "minItems": 1, "maxItems": max}]})
         }
-        // Unknown members are dropped, not refused, so every object's schema allows more.
-        Kind::Object { fields, .. } => object_schema(fields, true),
+        Kind::Object { fields, open } => object_schema(fields, closed && !open),
     }
 }
 
@@ -360,6 +459,67 @@ mod tests {
             Value::Object(kept),
             json!({"code": "AB", "year": 2003, "open": {"n": 1, "more": [1]}, "names": []})
         );
+    }
+
+    #[test]
+    fn unknown_members_are_named_at_every_depth() {
+        const PART: &Kind =
+            &Kind::Object { fields: &[Field::optional("n", Kind::Integer { min: 0, max: 9 }, "n")], open: false };
+        const OPEN: Kind =
+            Kind::Object { fields: &[Field::optional("n", Kind::Integer { min: 0, max: 9 }, "n")], open: true };
+        const FIELDS: &[Field] = &[
+            Field::optional("part", Kind::Object { fields: &[Field::optional("n", Kind::Bool, "n")], open: false }, ""),
+            Field::optional("parts", Kind::List { of: PART, max: 2 }, ""),
+            Field::optional("some", Kind::OneOrMore { of: PART, max: 2 }, ""),
+            Field::optional("free", OPEN, ""),
+        ];
+        let refused = |body: Value| -> Vec<String> {
+            match validate_all(FIELDS, &["seen_at"], body.as_object().unwrap()) {
+                Ok(_) => Vec::new(),
+                Err(errors) => errors.into_iter().map(|error| error.path).collect(),
+            }
+        };
+        for (body, paths) in [
+            (json!({"part": {"n": true}, "parts": [{"n": 1}], "some": {"n": 1}, "free": {"more": {"x": 1}}}), vec![]),
+            (json!({"seen_at": 1}), vec![]),
+            (json!({"part": {"seen_at": 1}}), vec!["part.seen_at"]),
+            (json!({"prat": null}), vec!["prat"]),
+            (json!({"part": {"m": 1}}), vec!["part.m"]),
+            (json!({"parts": [{"n": 1}, {"m": 1}]}), vec!["parts.1.m"]),
+            (json!({"some": {"m": 1}}), vec!["some.m"]),
+            (json!({"some": [{"n": 1}, {"m": 1}]}), vec!["some.1.m"]),
+            // What is unknown and what is wrong are told at once.
+            (json!({"prat": 1, "part": 1}), vec!["prat", "part"]),
+        ] {
+            assert_eq!(refused(body.clone()), paths, "{body}");
+        }
+        let kept = validate_all(FIELDS, &["seen_at"], json!({"seen_at": 1}).as_object().unwrap());
+        assert_eq!(kept, Ok(Map::new()), "members of answers are left out");
+
+        let many: Map<String, Value> = (0..10_000).map(|n| (format!("{n}{}", "ä".repeat(100)), json!(n))).collect();
+        for errors in [unknown(FIELDS, &[], &many), only(&["part"], &[], &many, "at")] {
+            assert_eq!(errors.len(), 50);
+            assert!(errors.iter().all(|error| error.path.chars().count() <= 67), "{errors:?}");
+        }
+        let other = json!({"seen_at": 1, "x": 1});
+        assert_eq!(
+            only(&["part", "parts"], &["seen_at"], other.as_object().unwrap(), "a"),
+            [FieldError::new("a.x", "is not a known member; known are part, parts")]
+        );
+
+        let schema = closed_schema(FIELDS);
+        let properties = &schema["properties"];
+        for closed in [
+            &schema,
+            &properties["part"],
+            &properties["parts"]["items"],
+            &properties["some"]["anyOf"][0],
+            &properties["some"]["anyOf"][1]["items"],
+        ] {
+            assert_eq!(closed["additionalProperties"], false, "{closed}");
+        }
+        assert!(properties["free"].get("additionalProperties").is_none());
+        assert!(!super::schema(FIELDS).to_string().contains("additionalProperties"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A new configuration replaces the whole. Members that are left out get their defaults; `null` counts as left out.
 
 use base::hours;
-use base::input::{Field, FieldError, Format, Kind, validate};
+use base::input::{self, Field, FieldError, Format, Kind};
 use ledger::webhooks::form::check_address;
 use platform::net::FetchPolicy;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,6 @@ pub static FIELDS: &[Field] = &[
     Field::optional("enabled", Kind::Bool, "false: the number does not answer. Default: true"),
 ];
 
-const UNKNOWN: &str = "is not a setting of a number";
 /// Members of the answer that may come back in a body; they set nothing.
 const OF_ANSWERS: [&str; 4] = ["phone_number", "phone_number_id", "updated_at", "webhook_secret"];
 
@@ -216,20 +215,10 @@ struct GivenWindow {
 /// # Errors
 /// Each wrong member, by its path.
 pub fn read(body: &Map<String, Value>, policy: &FetchPolicy) -> Result<InboundConfig, Vec<FieldError>> {
-    let is_known = |name: &str| FIELDS.iter().any(|field| field.name == name) || OF_ANSWERS.contains(&name);
-    let mut wrong: Vec<FieldError> = body
-        .keys()
-        .filter(|name| !is_known(name.as_str()))
-        .map(|name| FieldError::new(name.as_str(), UNKNOWN))
-        .collect();
-    for field in FIELDS {
-        if let Some(value) = body.get(field.name) {
-            find_unknown(&field.kind, value, field.name, &mut wrong);
-        }
-    }
+    let mut wrong = input::unknown(FIELDS, &OF_ANSWERS, body);
     let given: Map<String, Value> =
         body.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect();
-    let kept = match validate(FIELDS, &given) {
+    let kept = match input::validate(FIELDS, &given) {
         Ok(kept) => kept,
         Err(errors) => {
             wrong.extend(errors);
@@ -245,27 +234,6 @@ pub fn read(body: &Map<String, Value>, policy: &FetchPolicy) -> Result<InboundCo
     };
     let config = given.checked(policy, &mut wrong);
     if wrong.is_empty() { Ok(config) } else { Err(wrong) }
-}
-
-/// Adds what the objects in a value have beside their members, by path.
-fn find_unknown(kind: &Kind, value: &Value, path: &str, wrong: &mut Vec<FieldError>) {
-    match (kind, value) {
-        (Kind::Object { fields, .. }, Value::Object(members)) => {
-            for (name, value) in members {
-                let path = format!("{path}.{name}");
-                match fields.iter().find(|field| field.name == name.as_str()) {
-                    Some(field) => find_unknown(&field.kind, value, &path, wrong),
-                    None => wrong.push(FieldError::new(path, UNKNOWN)),
-                }
-            }
-        }
-        (Kind::List { of, max }, Value::Array(items)) => {
-            for (index, item) in items.iter().take(*max).enumerate() {
-                find_unknown(of, item, &format!("{path}.{index}"), wrong);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The emergency number of a body, also as a JSON number; it has an error code of its own.

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use base::clock::Timestamp;
-use base::input::FieldError;
+use base::input;
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use platform::auth::Scope;
@@ -63,7 +63,7 @@ async fn set_status(
     status: PoolStatus,
 ) -> Result<Response, ApiError> {
     let body = parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)?;
-    let unknown: Vec<FieldError> = body.keys().map(|name| FieldError::new(name, "is not a member here")).collect();
+    let unknown = input::only(&[], &[], &body, "");
     if !unknown.is_empty() {
         return Err(ApiError::InvalidRequest(unknown));
     }
