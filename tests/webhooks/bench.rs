@@ -82,7 +82,7 @@ impl Bench {
 
     pub async fn endpoint(&self, url: &str) -> Endpoint {
         let body = json!({"url": url});
-        let draft = Draft::read(form::CREATE, body.as_object().unwrap(), &self.policy).expect("a good body");
+        let draft = Draft::read(form::CREATE, &[], body.as_object().unwrap(), &self.policy).expect("a good body");
         let endpoint = draft.endpoint(self.agent, self.clock.now()).expect("a URL");
         assert!(endpoint::create(&self.db, &endpoint).await.expect("a database"));
         endpoint

@@ -1,6 +1,6 @@
 //! Reading sellers' request bodies. Every wrong member is reported.
 
-use base::input::FieldError;
+use base::input::{self, FieldError};
 use base::money::Usdc;
 use base::untrusted_text::hides_something;
 use evm::Address;
@@ -33,6 +33,11 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub fn new(body: &'a Map<String, Value>) -> Reader<'a> {
         Reader { body, errors: Vec::new() }
+    }
+
+    /// Refuses members that are neither in `known` nor in `also` ([`input::only`]).
+    pub fn only(&mut self, known: &[&str], also: &[&str]) {
+        self.errors.extend(input::only(known, also, self.body, ""));
     }
 
     /// An optional member. `null` counts as a value and is usually an error.
@@ -177,6 +182,8 @@ pub struct SoulForm {
 impl SoulForm {
     pub fn read(body: &Map<String, Value>) -> Result<SoulForm, Vec<FieldError>> {
         let mut reader = Reader::new(body);
+        // The first service is read by `service_form`.
+        reader.only(&["slug", "name", "bio", "avatar_url", "soul_md", "soul_price", "service"], &[]);
         let name = reader.required("name", shown(1, 255, false));
         let slug = reader.required("slug", soul_slug);
         let bio = reader.optional("bio", shown(0, 1000, true));

@@ -52,7 +52,7 @@ pub async fn lift(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
 
 async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result<Response, ApiError> {
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-    let target = target(&input::validate(FREEZE, &body).map_err(ApiError::InvalidRequest)?)?;
+    let target = target(&input::validate_all(FREEZE, &[], &body).map_err(ApiError::InvalidRequest)?)?;
     let caller = match frozen {
         true => app.stopping_caller(headers, Scope::Write).await?,
         false => app.caller(headers, Scope::Write).await?,

@@ -64,7 +64,7 @@ async fn top_up(State(state): State<CreditsState>, request: Request<Body>) -> Re
 async fn checkout(State(state): State<CreditsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = gate::parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        let input = input::validate(top_up::AMOUNT, &body).map_err(ApiError::InvalidRequest)?;
+        let input = input::validate_all(top_up::AMOUNT, &[], &body).map_err(ApiError::InvalidRequest)?;
         let amount = top_up::amount(&input);
         let caller = state.gate.app.caller(&headers, Scope::Write).await?;
         let cards = state.cards.as_ref().ok_or_else(no_cards)?;

@@ -280,7 +280,7 @@ async fn explained(State(app): State<App>, Segment(id): Segment, headers: Header
 /// The body's members, validated by the fields; no body counts as `{}`.
 async fn members(headers: &HeaderMap, body: Body, fields: &[Field]) -> Result<Map<String, Value>, ApiError> {
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-    input::validate(fields, &body).map_err(ApiError::InvalidRequest)
+    input::validate_all(fields, &[], &body).map_err(ApiError::InvalidRequest)
 }
 
 fn wrong(error: FieldError) -> ApiError {

@@ -20,7 +20,7 @@ pub async fn announce(State(state): State<Messaging>, headers: HeaderMap, body: 
         let body = parse_body(&headers, &read_body(body, gate::MAX_BODY_BYTES).await?)?;
         let app = state.app();
         let caller = app.caller(&headers, Scope::Write).await?;
-        let fields = input::validate(upload::FIELDS, &body).map_err(ApiError::InvalidRequest)?;
+        let fields = input::validate_all(upload::FIELDS, &[], &body).map_err(ApiError::InvalidRequest)?;
         let size = fields.get("size").and_then(Value::as_u64).and_then(|size| u32::try_from(size).ok());
         let size = size.ok_or_else(|| ApiError::field("size", "is too large"))?;
         upload::check_reserved(&app.db, caller.agent).await?;

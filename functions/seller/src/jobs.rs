@@ -104,8 +104,8 @@ async fn asked(
     }
     let body = parse_body(headers, &body)?;
     let soul = seller::by_key(&market.app, headers).await?;
+    let fields = input::validate_all(fields, &[], &body).map_err(ApiError::InvalidRequest)?;
     let job = worker::job_of(market, &soul, id).await?;
-    let fields = input::validate(fields, &body).map_err(ApiError::InvalidRequest)?;
     Ok((job, fields))
 }
 

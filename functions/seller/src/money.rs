@@ -9,6 +9,7 @@ use axum::response::Response;
 use axum::routing::{get, post, put};
 use base::digest::{canonical_json, sha256};
 use base::encoding::base64_standard;
+use base::input;
 use base::money::Usdc;
 use evm::Address;
 use gate::{parse_body, respond};
@@ -82,6 +83,7 @@ async fn link_wallet(State(market): State<Arc<Market>>, headers: HeaderMap, body
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let soul = caller(&market.app, &headers).await?;
+        only(&["wallet_address", "proof"], &body)?;
         let wallet = read_wallet(&body)?;
         if let Some(what) = own_address(&market, wallet).await? {
             return Err(ApiError::field("wallet_address", format!("must not be {what}")));
@@ -102,6 +104,11 @@ async fn link_wallet(State(market): State<Arc<Market>>, headers: HeaderMap, body
         Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
+}
+
+fn only(known: &[&str], body: &Map<String, Value>) -> Result<(), ApiError> {
+    let unknown = input::only(known, &[], body, "");
+    if unknown.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(unknown)) }
 }
 
 fn read_wallet(body: &Map<String, Value>) -> Result<Address, ApiError> {
@@ -139,6 +146,8 @@ async fn ask(State(market): State<Arc<Market>>, headers: HeaderMap, body: Body) 
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
         let soul = caller(&market.app, &headers).await?;
+        // A misspelt amount would pay out everything.
+        only(&["amount"], &body)?;
         let amount = read_amount(&body)?;
         let key = headers::idempotency_key(&headers)?;
         let digest = sha256(canonical_json(&Value::Object(body)).as_bytes());

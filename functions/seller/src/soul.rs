@@ -22,6 +22,7 @@ pub async fn change_text(State(market): State<Arc<Market>>, headers: HeaderMap, 
         let soul = seller::caller(&market.app, &headers).await?;
         let body = parse_body(&headers, &body)?;
         let mut reader = Reader::new(&body);
+        reader.only(&["soul_md", "change_note"], &[]);
         let text = reader.required("soul_md", form::soul_md);
         let note = reader.optional("change_note", form::text(0, MAX_NOTE_CHARS)).filter(|note| !note.is_empty());
         let text = text.filter(|_| reader.errors.is_empty()).ok_or(ApiError::InvalidRequest(reader.errors))?;
@@ -47,11 +48,12 @@ pub async fn change_price(State(market): State<Arc<Market>>, headers: HeaderMap,
         let soul = seller::caller(&market.app, &headers).await?;
         let body = parse_body(&headers, &body)?;
         let mut reader = Reader::new(&body);
+        reader.only(&["soul_price"], &[]);
         let price = reader.required("soul_price", |value| match value {
             Value::Null => Ok(None),
             value => form::dollars(Usdc::ZERO, MOST_FOR_TEXT)(value).map(Some),
         });
-        let price = price.ok_or(ApiError::InvalidRequest(reader.errors))?;
+        let price = price.filter(|_| reader.errors.is_empty()).ok_or(ApiError::InvalidRequest(reader.errors))?;
         registry::change_price(&market.app, &soul.slug, price).await?;
         let body = json!({
             "success": true,

@@ -148,7 +148,7 @@ fn download(file: &FileRow, bytes: Vec<u8>, part: Part) -> Response {
 pub async fn rate(State(market): State<Arc<Market>>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        let fields = input::validate(RATING, &body).map_err(ApiError::InvalidRequest)?;
+        let fields = input::validate_all(RATING, &[], &body).map_err(ApiError::InvalidRequest)?;
         let (job, party, reader) = party::job_for(&market, &headers, &id, Scope::Write).await?;
         if party != Party::Buyer {
             return Err(MarketError::Forbidden("only the job's buyer may rate it").into());

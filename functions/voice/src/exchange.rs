@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
-use base::input::validate;
+use base::input::validate_all;
 use gate::idempotency::{self, Request};
 use gate::limits::{self, Class, Subject};
 use gate::{parse_body, respond};
@@ -37,7 +37,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         if let Some(refused) = body.get("to").and_then(Value::as_str).and_then(phone::emergency) {
             return Err(refused);
         }
-        let input = validate(DIAL, &body).map_err(ApiError::InvalidRequest)?;
+        let input = validate_all(DIAL, &[], &body).map_err(ApiError::InvalidRequest)?;
         let to = number(&input, "to")?.ok_or_else(|| ApiError::field("to", "is required"))?;
         let from = number(&input, "from")?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
@@ -77,7 +77,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
 pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let mut body = json_body(&headers, body).await?;
-        let input = validate(TURN, &body).map_err(ApiError::InvalidRequest)?;
+        let input = validate_all(TURN, &[], &body).map_err(ApiError::InvalidRequest)?;
         let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
         let nothing = || ApiError::field("text", "must have something visible to say");
         let text = dialogue::cleaned(text, MAX_SAID).ok_or_else(nothing)?;

@@ -9,6 +9,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use base::ids::{self, EndpointId, EventId};
+use base::input;
 use gate::app::App;
 use gate::idempotency::{self, Request};
 use gate::{parse_body, respond};
@@ -87,11 +88,17 @@ async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>
     parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
 }
 
+/// Nothing is set by such a body: it is absent or has no members.
+async fn empty_body(headers: &HeaderMap, body: Body) -> Result<(), ApiError> {
+    let unknown = input::only(&[], &[], &json_body(headers, body).await?, "");
+    if unknown.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(unknown)) }
+}
+
 /// `POST /v1/webhooks`: only this answer contains the secret.
 async fn create(State(hooks): State<Hooks>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
-        let draft = Draft::read(form::CREATE, &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
+        let draft = Draft::read(form::CREATE, &[], &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let route = "POST /v1/webhooks";
         let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: Some("secret") };
@@ -134,7 +141,8 @@ async fn show(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderM
 async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = json_body(&headers, body).await?;
-        let draft = Draft::read(form::CHANGE, &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
+        let draft = Draft::read(form::CHANGE, &form::OF_ANSWERS, &body, &hooks.policy);
+        let draft = draft.map_err(ApiError::InvalidRequest)?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let now = hooks.app.clock.now();
         let id = hooks.own_endpoint(&caller, &id).await?;
@@ -184,7 +192,7 @@ async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
 /// `POST /v1/webhooks/{id}/test`: sends one event `webhook.test`.
 async fn test(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        json_body(&headers, body).await?;
+        empty_body(&headers, body).await?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let endpoint = hooks.endpoint(&caller, &id).await?;
         if endpoint.disabled.is_some() {
@@ -231,7 +239,7 @@ async fn replay(
 ) -> Response {
     let answer = async {
         let Path((id, event)) = path.map_err(|_| ApiError::NotFound)?;
-        json_body(&headers, body).await?;
+        empty_body(&headers, body).await?;
         let caller = hooks.app.caller(&headers, Scope::Write).await?;
         let endpoint = hooks.endpoint(&caller, &id).await?;
         if endpoint.disabled.is_some() {

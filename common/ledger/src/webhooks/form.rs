@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, EndpointId};
-use base::input::{Field, FieldError, Kind, validate};
+use base::input::{self, Field, FieldError, Kind, validate};
 use platform::net::{FetchPolicy, check_url};
 use serde_json::{Map, Value};
 use url::Url;
@@ -29,18 +29,32 @@ const NAMES: [&str; EventKind::SUBSCRIBABLE.len() + 1] = {
 const URL: Kind = Kind::Text { min: 1, max: 2048, format: None };
 const EVENTS: Kind = Kind::List { of: &Kind::Choice(&NAMES), max: NAMES.len() };
 const DESCRIPTION: Kind = Kind::Text { min: 0, max: 200, format: None };
+const ENABLED: Field = Field::optional("enabled", Kind::Bool, "Whether events are posted");
 
 /// The body of `POST /v1/webhooks`.
 pub static CREATE: &[Field] = &[
     Field::required("url", URL, "Where events are posted: https, on port 80 or 443"),
     Field::optional("events", EVENTS, "The events to post; all of them if this is left out or contains *"),
     Field::optional("description", DESCRIPTION, "What it is for"),
+    ENABLED,
 ];
-/// The body of `PATCH /v1/webhooks/{id}`, without its boolean `enabled`.
+/// The body of `PATCH /v1/webhooks/{id}`.
 pub static CHANGE: &[Field] = &[
     Field::optional("url", URL, "Where events are posted: https, on port 80 or 443"),
     Field::optional("events", EVENTS, "The events to post; all of them if this contains *"),
     Field::optional("description", DESCRIPTION, "What it is for"),
+    ENABLED,
+];
+/// Members of an endpoint's view that a change accepts and ignores, so that an answer can be sent back.
+pub const OF_ANSWERS: [&str; 8] = [
+    "id",
+    "phone_number_id",
+    "disabled_reason",
+    "resting_until",
+    "old_secret_until",
+    "created_at",
+    "updated_at",
+    "secret",
 ];
 /// The body of `POST /v1/webhooks/{id}/rotate-secret`.
 pub static ROTATE: &[Field] = &[Field::optional(
@@ -67,8 +81,10 @@ pub fn check_address(text: &str, policy: &FetchPolicy) -> Result<Url, String> {
 }
 
 impl Draft {
+    /// Reads a body with these members. `also`: members of answers, which are ignored.
     pub fn read(
         fields: &'static [Field],
+        also: &[&str],
         body: &Map<String, Value>,
         policy: &FetchPolicy,
     ) -> Result<Draft, Vec<FieldError>> {
@@ -79,9 +95,9 @@ impl Draft {
             .filter(|(name, value)| !(value.is_null() && optional(name)))
             .map(|(n, v)| (n.clone(), v.clone()))
             .collect();
-        let mut errors = Vec::new();
+        let mut errors = input::unknown(fields, also, body);
         let kept = validate(fields, &given).unwrap_or_else(|wrong| {
-            errors = wrong;
+            errors.extend(wrong);
             Map::new()
         });
         let text = |name: &str| kept.get(name).and_then(Value::as_str);
@@ -103,11 +119,7 @@ impl Draft {
             kinds.dedup();
             draft.events = Some(kinds);
         }
-        match body.get("enabled").filter(|value| !value.is_null()) {
-            None => {}
-            Some(Value::Bool(enabled)) => draft.enabled = Some(*enabled),
-            Some(_) => errors.push(FieldError::new("enabled", "must be true or false")),
-        }
+        draft.enabled = kept.get("enabled").and_then(Value::as_bool);
         if errors.is_empty() { Ok(draft) } else { Err(errors) }
     }
 
@@ -148,8 +160,16 @@ impl Draft {
 
 /// How long the old secret signs beside the new one.
 pub fn overlap(body: &Map<String, Value>) -> Result<Duration, Vec<FieldError>> {
+    // `null` counts as absent, but its name is checked too.
+    let mut errors = input::unknown(ROTATE, &[], body);
     let given = body.iter().filter(|(_, value)| !value.is_null()).map(|(n, v)| (n.clone(), v.clone())).collect();
-    let kept = validate(ROTATE, &given)?;
+    let kept = validate(ROTATE, &given).unwrap_or_else(|wrong| {
+        errors.extend(wrong);
+        Map::new()
+    });
+    if !errors.is_empty() {
+        return Err(errors);
+    }
     let hours = kept.get("overlap_hours").and_then(Value::as_u64);
     Ok(hours.map_or(OVERLAP, |hours| Duration::from_secs(hours * 3600)))
 }
@@ -160,7 +180,7 @@ mod tests {
     use serde_json::json;
 
     fn read(body: Value) -> Result<Draft, Vec<String>> {
-        let draft = Draft::read(CREATE, body.as_object().unwrap(), &FetchPolicy::default());
+        let draft = Draft::read(CREATE, &[], body.as_object().unwrap(), &FetchPolicy::default());
         draft.map_err(|errors| errors.into_iter().map(|error| error.path).collect())
     }
 
@@ -187,6 +207,7 @@ mod tests {
             ),
             (json!({"url": "https://example.org/", "events": []}), vec!["events"]),
             (json!({"url": "https://example.org/", "events": ["webhook.test"]}), vec!["events.0"]),
+            (json!({"url": "https://example.org/", "event": null, "id": "wh_1"}), vec!["event", "id"]),
         ] {
             assert_eq!(read(body.clone()), Err(paths.into_iter().map(str::to_owned).collect()), "{body}");
         }
