@@ -296,7 +296,7 @@ pub async fn change_service(
     body: &Map<String, Value>,
 ) -> Result<Offered, ApiError> {
     let ground = market.ground(TextOf::soul(soul));
-    let change = Change::read(body, &ground).map_err(ApiError::InvalidRequest)?;
+    let change = Change::read(body, name, &ground).map_err(ApiError::InvalidRequest)?;
     // Existence is public, so it is checked before anything else.
     find_service(&market.app, &soul.slug, name).await?;
     publishable(market, &change).await?;

@@ -1,7 +1,7 @@
 //! Bodies that create or change a service: reading the members, and checking the resulting service.
 
 use base::clock::Timestamp;
-use base::input::FieldError;
+use base::input::{self, FieldError};
 use base::money::Usdc;
 use gate::work::allowance::may_be_used;
 use gate::work::checks::{self, Case, Check};
@@ -29,6 +29,35 @@ const MAX_TOOLS: usize = 20;
 const MAX_CHECKS: usize = 20;
 /// Largest size of a service's test cases as JSON, in bytes.
 const MAX_TESTS_BYTES: usize = 32 * 1024;
+
+/// The members that a body sets.
+const MEMBERS: [&str; 14] = [
+    "name",
+    "price_usd",
+    "description",
+    "category",
+    "active",
+    "sandbox",
+    "input_schema",
+    "output_schema",
+    "deadline_seconds",
+    "executor",
+    "tools",
+    "tool_budget_usd",
+    "webhook_url",
+    "test_cases",
+];
+/// Members of a service's view that are accepted and ignored, so that an answer can be sent back.
+pub const OF_ANSWERS: [&str; 8] = [
+    "id",
+    "total_executions",
+    "version",
+    "kept_if_failed_up_to",
+    "program",
+    "test_failures",
+    "created_at",
+    "updated_at",
+];
 
 /// The limits that depend on the deployment.
 pub struct DeploymentLimits<'a> {
@@ -64,8 +93,27 @@ pub struct Change {
 }
 
 impl Change {
-    /// Reads the body of a change. Every member is optional; the slug cannot be changed.
-    pub fn read(body: &Map<String, Value>, ground: &DeploymentLimits<'_>) -> Result<Change, Vec<FieldError>> {
+    /// Reads the body of a change of the service `slug`. Every member is optional. The slug cannot be changed; it may be sent
+    /// as it is.
+    pub fn read(
+        body: &Map<String, Value>,
+        slug: &str,
+        ground: &DeploymentLimits<'_>,
+    ) -> Result<Change, Vec<FieldError>> {
+        let mut errors = unknown(body);
+        if body.get("slug").is_some_and(|given| given != slug) {
+            errors.push(FieldError::new("slug", "cannot change"));
+        }
+        match Change::members(body, ground) {
+            Ok(change) if errors.is_empty() => Ok(change),
+            change => {
+                errors.extend(change.err().unwrap_or_default());
+                Err(errors)
+            }
+        }
+    }
+
+    fn members(body: &Map<String, Value>, ground: &DeploymentLimits<'_>) -> Result<Change, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         let change = Change {
             name: reader.given("name", shown(1, 255, false)),
@@ -116,7 +164,8 @@ impl Change {
             terms.webhook_number += u32::from(url.is_some());
             terms.webhook_url = url;
         }
-        terms.executor = self.executor.unwrap_or_else(|| follow(terms, ground));
+        let executor = self.executor(service, ground);
+        terms.executor = executor.unwrap_or_else(|| follow(terms, ground));
         let default_before = default_deadline(service.terms.executor);
         match self.deadline_seconds {
             Some(Some(seconds)) => terms.deadline_seconds = seconds,
@@ -134,12 +183,20 @@ impl Change {
         set(&mut changed.category, self.category);
         set(&mut changed.active, self.active);
         set(&mut changed.test_cases, self.test_cases.clone().map(Option::unwrap_or_default));
-        let errors = self.conflicts(&changed, ground);
+        let errors = self.conflicts(&changed, executor.is_some(), ground);
         if errors.is_empty() { Ok(changed) } else { Err(errors) }
     }
 
-    /// Conflicts between members.
-    fn conflicts(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Vec<FieldError> {
+    /// The executor that the body sets. The one that the service is shown with sets nothing: without a model, a model's
+    /// service is shown as a worker's. A webhook says that a worker is meant.
+    fn executor(&self, service: &Service, ground: &DeploymentLimits<'_>) -> Option<Executor> {
+        let (stored, shown) = (service.terms.executor, service.terms.done_by(ground.model.is_some()));
+        let has_webhook = self.webhook_url.as_ref().is_some_and(Option::is_some);
+        self.executor.filter(|given| *given == stored || *given != shown || has_webhook)
+    }
+
+    /// Conflicts between members. `names_executor`: the body sets the executor.
+    fn conflicts(&self, service: &Service, names_executor: bool, ground: &DeploymentLimits<'_>) -> Vec<FieldError> {
         let terms = &service.terms;
         let mut errors = Vec::new();
         let mut wrong = |path: &str, message: &str| errors.push(FieldError::new(path, message));
@@ -147,7 +204,7 @@ impl Change {
             wrong("price_usd", "must be at least 0.5 with sandbox");
         }
         match terms.executor {
-            Executor::Model if self.executor.is_some() && ground.model.is_none() => {
+            Executor::Model if names_executor && ground.model.is_none() => {
                 wrong("executor", "this deployment has no model; use worker, or program with sandbox");
             }
             Executor::Worker if terms.sandbox => wrong("sandbox", "must be false for a worker; use program"),
@@ -195,15 +252,16 @@ pub fn create(
     ground: &DeploymentLimits<'_>,
     now: Timestamp,
 ) -> Result<(Service, Change), Vec<FieldError>> {
+    let mut errors = unknown(body);
     // At creation, `null` means absent.
     let body: Map<String, Value> =
         body.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect();
     let mut reader = Reader::new(&body);
     let slug = reader.required("slug", slug);
-    let mut errors = reader.errors;
+    errors.extend(reader.errors);
     let missing = ["name", "price_usd"].into_iter().filter(|name| !body.contains_key(*name));
     errors.extend(missing.map(|name| FieldError::new(name, "is required")));
-    let change = Change::read(&body, ground);
+    let change = Change::members(&body, ground);
     match (slug, change) {
         (Some(slug), Ok(change)) if errors.is_empty() => {
             let executor =
@@ -216,6 +274,17 @@ pub fn create(
             Err(errors)
         }
     }
+}
+
+/// Refuses what is no member of a service, neither of those that a body sets nor of those that an answer shows.
+fn unknown(body: &Map<String, Value>) -> Vec<FieldError> {
+    let also: Vec<&str> = ["slug", "tests"].into_iter().chain(OF_ANSWERS).collect();
+    let mut errors = input::only(&MEMBERS, &also, body, "");
+    // An answer has an object there, or null; a list is meant as something else.
+    if body.get("tests").is_some_and(|tests| !(tests.is_null() || tests.is_object())) {
+        errors.push(FieldError::new("tests", "is what the last trial found; test cases are `test_cases`"));
+    }
+    errors
 }
 
 fn blank(slug: Slug, executor: Executor, now: Timestamp) -> Service {
@@ -344,6 +413,7 @@ fn test_cases(value: &Value) -> Result<Vec<TestCase>, Wrong> {
 fn test_case(value: &Value) -> Result<TestCase, Wrong> {
     let Some(body) = value.as_object() else { return wrong("must be an object") };
     let mut reader = Reader::new(body);
+    reader.only(&["name", "input", "checks"], &[]);
     let name = reader.required("name", text(1, 100));
     let input = reader.required("input", |value| match value {
         Value::Object(_) => Ok(value.clone()),
@@ -354,13 +424,18 @@ fn test_case(value: &Value) -> Result<TestCase, Wrong> {
         _ => wrong(format!("must be an array of 1 to {MAX_CHECKS} checks")),
     });
     match (name, input, checks) {
-        (Some(name), Some(input), Some(checks)) => Ok(TestCase { name, input, checks }),
+        (Some(name), Some(input), Some(checks)) if reader.errors.is_empty() => Ok(TestCase { name, input, checks }),
         _ => Err(reader.errors),
     }
 }
 
 fn check(value: &Value) -> Result<Check, Wrong> {
     let words = ["equals", "matches", "exists", "max_length"];
+    let known: Vec<&str> = words.into_iter().chain(["path"]).collect();
+    let unknown = value.as_object().map(|check| input::only(&known, &[], check, "")).unwrap_or_default();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
     let given = words.iter().filter(|word| value.get(**word).is_some()).count();
     match serde_json::from_value(value.clone()) {
         Ok(check) if given == 1 => Ok(check),

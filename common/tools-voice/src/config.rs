@@ -175,7 +175,7 @@ pub static FIELDS: &[Field] = &[
 ];
 
 /// Members of the answer that may come back in a body; they set nothing.
-const OF_ANSWERS: [&str; 4] = ["phone_number", "phone_number_id", "updated_at", "webhook_secret"];
+pub const OF_ANSWERS: [&str; 4] = ["phone_number", "phone_number_id", "updated_at", "webhook_secret"];
 
 /// A body whose form is right.
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ use tools::top_up;
 use super::checkout::ACP_ERROR;
 use super::shape::{Shape, Writer};
 use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
-use super::{Answer, Auth, Body, Content, Link, Operation};
+use super::{Answer, Auth, Body, Content, Link, Operation, schemas};
 use crate::routes;
 
 /// Facts about the deployment that the document contains.
@@ -345,15 +345,15 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
     Some(match operation.body {
         Body::None => return None,
         Body::Fields(fields) => {
-            let schema = input::schema(fields);
+            let schema = input::closed_schema(fields);
             json_body(is_needed(&schema), schema)
         }
         Body::Nullable(fields) => {
-            let mut schema = input::schema(fields);
-            for (_, member) in schema["properties"].as_object_mut()?.iter_mut() {
-                let kind = member["type"].take();
-                member["type"] = json!([kind, "null"]);
-            }
+            let schema = schemas::nullable(fields);
+            json_body(is_needed(&schema), schema)
+        }
+        Body::Open(fields) => {
+            let schema = input::schema(fields);
             json_body(is_needed(&schema), schema)
         }
         Body::Json { schema, required } => json_body(required, schema()),

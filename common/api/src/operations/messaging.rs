@@ -35,6 +35,7 @@ static QUOTE: &[Member] = &[
     may("dns_records", Shape::List(&Shape::Object(RECORD))).about(RECORDS),
     may("reason", Shape::Choice(&Why::CODES)).about("Why it is not available"),
     may("next_step", Shape::Text).about("What to do about it; then ask for another quote"),
+    may("ignored", Shape::List(&Shape::Text)).about("Members of the body that nothing reads: perhaps misspelt"),
 ];
 
 static UPLOAD: &[Member] = &[
@@ -211,7 +212,6 @@ fn one_click() -> Value {
 
 const PAGE: &[&str] = &["text/html"];
 const NO_DOMAIN: (u16, &str) = (404, "domain_not_found");
-const STRICT: &str = "unknown members are refused";
 
 const fn of_first(name: &'static str, to: &'static str) -> Link {
     Link { name, status: 200, to, parameters: &[("domain", "$response.body#/domains/0/domain")] }
@@ -224,7 +224,7 @@ pub static OPERATIONS: &[Operation] = &[
              `reply_to_email_id` instead of `to_address` and `subject`.",
         )
         .auth(Auth::Buyer)
-        .body(Body::Fields(send::FIELDS))
+        .body(Body::Open(send::FIELDS))
         .answers(&[Answer::ok("The quote", Shape::Object(QUOTE))])
         .refuses(&[
             (400, "no_sending_domain"),
@@ -272,14 +272,12 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("Its state", CHANGED)])
-        .refuses(&[NO_DOMAIN])
-        .beyond_schema(STRICT),
+        .refuses(&[NO_DOMAIN]),
     Operation::post("/v1/tools/email/domains/{domain}/resume", "resumeEmailDomain", "Puts a paused domain into the pool again")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("Its state", CHANGED)])
-        .refuses(&[NO_DOMAIN])
-        .beyond_schema(STRICT),
+        .refuses(&[NO_DOMAIN]),
     Operation::get("/v1/tools/inbox", "listInbox", "The mails you received, newest first")
         .about("Kept for 30 days.")
         .auth(Auth::Agent)

@@ -86,10 +86,12 @@ pub enum Auth {
 #[derive(Clone, Copy)]
 pub enum Body {
     None,
-    /// JSON with these members, as `base::input` validates it.
+    /// JSON with these members and no others (`base::input::validate_all`).
     Fields(&'static [Field]),
     /// The same; `null` counts as absent.
     Nullable(&'static [Field]),
+    /// JSON with these members; others are ignored (`base::input::validate`). For bodies that set nothing.
+    Open(&'static [Field]),
     /// JSON with a reader of its own: its schema, and whether a body is required.
     Json {
         schema: fn() -> Value,

@@ -1,13 +1,15 @@
 //! JSON Schemas of bodies that have readers of their own. Each function names the reader it describes; limits are taken
 //! from the reader where it exports them.
 
-use base::input::{self, Format};
+use base::input::{self, Field, Format};
 use base::money::Usdc;
 use catalog::CATALOG;
 use ledger::webhooks::form;
 use market::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
-use serde_json::{Value, json};
+use market::service_form;
+use serde_json::{Map, Value, json};
 use tools::spec::MARKET;
+use tools_voice::config;
 
 use super::shared::amount;
 
@@ -40,6 +42,26 @@ fn or_null(schema: Value) -> Value {
     json!({"anyOf": [schema, {"type": "null"}]})
 }
 
+/// The schema of an object with these fields, for readers that count `null` as absent.
+pub fn nullable(fields: &[Field]) -> Value {
+    let mut schema = input::closed_schema(fields);
+    for member in schema["properties"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+        match member.get("type").cloned() {
+            Some(kind) => member["type"] = json!([kind, "null"]),
+            None => *member = or_null(member.take()),
+        }
+    }
+    schema
+}
+
+/// The schema with members of answers, which the reader accepts and ignores.
+fn ignoring(mut schema: Value, names: &[&str]) -> Value {
+    for name in names {
+        schema["properties"][name] = json!({"description": "Of an answer that is sent back; ignored"});
+    }
+    schema
+}
+
 /// `functions/account`, `Change::read` in `budgets.rs`.
 pub fn budgets() -> Value {
     let cap = |about: &str| or_null(amount(0.000_001, MOST, about));
@@ -51,11 +73,12 @@ pub fn budgets() -> Value {
         caps["propertyNames"] = names;
         caps
     };
-    json!({
-        "type": "object",
-        "properties": {
+    let mut schema = strict(
+        json!({
             "daily": cap("The most that may be charged in a day (UTC)"),
+            "daily_usdc": cap("The same as `daily`, by its name in answers: send one"),
             "per_transaction": cap("The most that one call may cost"),
+            "per_transaction_usdc": cap("The same as `per_transaction`, by its name in answers: send one"),
             "alert_at": share("Share of `daily` at which the owner is warned; default 0.8"),
             "pause_at": share("Share of `daily` at which charges stop; default 1"),
             "alert_email": {"type": ["string", "null"], "format": "email", "description": "Where the warning is mailed to"},
@@ -64,9 +87,11 @@ pub fn budgets() -> Value {
                 "Daily caps by payee: `service`, or a soul's slug",
                 json!({"pattern": "^[a-z0-9-]{3,100}$"}),
             ),
-        },
-        "example": {"daily": 2, "per_transaction": 0.5, "tools": {"web_read": 1}},
-    })
+        }),
+        &[],
+    );
+    schema["example"] = json!({"daily": 2, "per_transaction": 0.5, "tools": {"web_read": 1}});
+    ignoring(schema, &["spent_today_usdc", "remaining_usdc", "pct_used", "resets_at", "token"])
 }
 
 /// Tool names in policies and caps.
@@ -134,22 +159,22 @@ pub fn policy() -> Value {
         "approver": {"email": "you@example.com"},
         "rules": [{"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.50"}}],
     });
-    policy
+    ignoring(policy, &["updated_at"])
 }
 
 /// `approvals::form::request`.
 pub fn approval() -> Value {
-    json!({
-        "type": "object",
-        "required": ["action_summary", "approver"],
-        "properties": {
+    let mut schema = strict(
+        json!({
             "action_summary": {"type": "string", "minLength": 1, "maxLength": 2000},
             "approver": contact(),
             "preview": {"type": ["object", "null"], "description": "Shown to the approver; at most 4000 characters as JSON"},
             "expires_in_seconds": seconds("How long the approver may take to decide; default 3600"),
-        },
-        "example": {"action_summary": "Send the offer", "approver": {"email": "you@example.com"}},
-    })
+        }),
+        &["action_summary", "approver"],
+    );
+    schema["example"] = json!({"action_summary": "Send the offer", "approver": {"email": "you@example.com"}});
+    schema
 }
 
 /// The form on the decision page.
@@ -171,22 +196,22 @@ pub fn identity_answer() -> Value {
 
 /// `webhooks::form::Draft::read` for a change.
 pub fn webhook() -> Value {
-    let mut schema = input::schema(form::CHANGE);
-    for member in ["url", "events", "description"] {
-        schema["properties"][member]["type"] = json!([schema["properties"][member]["type"], "null"]);
-    }
+    let mut schema = endpoint(form::CHANGE);
+    schema["example"] = json!({"events": ["request.completed", "request.failed"]});
+    ignoring(schema, &form::OF_ANSWERS)
+}
+
+fn endpoint(fields: &[Field]) -> Value {
+    let mut schema = nullable(fields);
     schema["properties"]["url"]["format"] = json!("uri");
     schema["properties"]["events"]["minItems"] = json!(1);
-    schema["properties"]["enabled"] = json!({"type": ["boolean", "null"], "description": "Whether events are posted"});
-    schema["example"] = json!({"events": ["request.completed", "request.failed"]});
     schema
 }
 
 /// The same for a new webhook.
 pub fn new_webhook() -> Value {
-    let mut schema = webhook();
+    let mut schema = endpoint(form::CREATE);
     schema["properties"]["url"]["type"] = json!("string");
-    schema["required"] = json!(["url"]);
     schema["example"] = json!({"url": "https://example.org/hook", "events": ["request.completed", "request.failed"]});
     schema
 }
@@ -202,11 +227,16 @@ fn slug(about: &str) -> Value {
 
 /// `market::service_form::Change::read`.
 pub fn service() -> Value {
+    let mut schema = offered();
+    schema["properties"]["slug"] = slug("The one in the path: it cannot change");
+    schema
+}
+
+fn offered() -> Value {
     let schema = |about: &str| json!({"type": ["object", "null"], "description": about});
     let most = Usdc::from_micro(1_000_000_000);
-    json!({
-        "type": "object",
-        "properties": {
+    let service = strict(
+        json!({
             "name": {"type": "string", "minLength": 1, "maxLength": 255},
             "price_usd": price(0.01, most, "USD"),
             "description": {"type": ["string", "null"], "maxLength": 2000},
@@ -221,30 +251,38 @@ pub fn service() -> Value {
             "tool_budget_usd": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(most)},
             "webhook_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
             "test_cases": {"type": ["array", "null"], "maxItems": 10, "items": test_case()},
-        },
-    })
+            "tests": {"type": ["object", "null"], "description": "Of an answer that is sent back; ignored"},
+        }),
+        &[],
+    );
+    ignoring(service, &service_form::OF_ANSWERS)
 }
 
 fn test_case() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "input", "checks"],
-        "properties": {
+    let mut check = strict(
+        json!({
+            "path": {"type": "string", "description": "JSON pointer into the output"},
+            "equals": {},
+            "matches": {"type": "string"},
+            "exists": {"type": "boolean"},
+            "max_length": {"type": "integer", "minimum": 0},
+        }),
+        &[],
+    );
+    check["description"] = json!("`path` and one of equals, matches, exists, max_length");
+    strict(
+        json!({
             "name": {"type": "string", "minLength": 1, "maxLength": 100},
             "input": {"type": "object"},
-            "checks": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 20,
-                "items": {"type": "object", "description": "`path` (a JSON pointer) and one of equals, matches, exists, max_length"},
-            },
-        },
-    })
+            "checks": {"type": "array", "minItems": 1, "maxItems": 20, "items": check},
+        }),
+        &["name", "input", "checks"],
+    )
 }
 
 /// `market::service_form::create`: the members of a change, some of them required.
 pub fn new_service() -> Value {
-    let mut schema = service();
+    let mut schema = offered();
     // When there is no old value to keep, null means the same as absent.
     for member in ["category", "active", "sandbox", "executor"] {
         let given = schema["properties"][member].take();
@@ -259,10 +297,8 @@ pub fn new_service() -> Value {
 
 /// `market::form::SoulForm::read`, with an optional first service.
 pub fn registration() -> Value {
-    json!({
-        "type": "object",
-        "required": ["name", "slug", "soul_md"],
-        "properties": {
+    let mut schema = strict(
+        json!({
             "name": {"type": "string", "minLength": 1, "maxLength": 255},
             "slug": slug("The soul's name in paths"),
             "bio": {"type": ["string", "null"], "maxLength": 1000},
@@ -270,54 +306,57 @@ pub fn registration() -> Value {
             "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
             "soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)},
             "service": or_null(new_service()),
-        },
-        "example": {"name": "Counter", "slug": "counter", "soul_md": "# Counter\n\nYou count words.", "soul_price": 15},
-    })
+        }),
+        &["name", "slug", "soul_md"],
+    );
+    schema["example"] =
+        json!({"name": "Counter", "slug": "counter", "soul_md": "# Counter\n\nYou count words.", "soul_price": 15});
+    schema
 }
 
 /// `functions/seller`, soul: `change_text`.
 pub fn soul_text() -> Value {
-    json!({
-        "type": "object",
-        "required": ["soul_md"],
-        "properties": {
+    let mut schema = strict(
+        json!({
             "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
             "change_note": {"type": ["string", "null"], "maxLength": 500},
-        },
-        "example": {"soul_md": "# Counter\n\nYou count words and letters.", "change_note": "letters too"},
-    })
+        }),
+        &["soul_md"],
+    );
+    schema["example"] = json!({"soul_md": "# Counter\n\nYou count words and letters.", "change_note": "letters too"});
+    schema
 }
 
 /// `functions/seller`, soul: `change_price`.
 pub fn soul_price() -> Value {
-    json!({
-        "type": "object",
-        "required": ["soul_price"],
-        "properties": {"soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)}},
-        "example": {"soul_price": 15},
-    })
+    let price = json!({"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)});
+    let mut schema = strict(json!({"soul_price": price}), &["soul_price"]);
+    schema["example"] = json!({"soul_price": 15});
+    schema
 }
 
 /// `functions/seller`, money: `link_wallet`.
 pub fn wallet() -> Value {
-    json!({
-        "type": "object",
-        "required": ["wallet_address"],
-        "properties": {
+    let mut schema = strict(
+        json!({
             "wallet_address": {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"},
             "proof": {"type": ["string", "object", "null"], "description": "An agent proof of the wallet"},
-        },
-        "example": {"wallet_address": "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc"},
-    })
+        }),
+        &["wallet_address"],
+    );
+    schema["example"] = json!({"wallet_address": "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc"});
+    schema
 }
 
 /// `functions/seller`, money: `read_amount`.
 pub fn payout() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "amount": {"type": ["number", "null"], "minimum": 0, "maximum": MOST, "description": "USDC; default: the whole balance"},
-        },
-        "example": {"amount": 10},
-    })
+    let amount = json!({"type": ["number", "null"], "minimum": 0, "maximum": MOST, "description": "USDC; default: the whole balance"});
+    let mut schema = strict(json!({"amount": amount}), &[]);
+    schema["example"] = json!({"amount": 10});
+    schema
+}
+
+/// `tools_voice::config::read`.
+pub fn answering() -> Value {
+    ignoring(nullable(config::FIELDS), &config::OF_ANSWERS)
 }

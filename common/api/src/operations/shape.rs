@@ -1,7 +1,9 @@
 //! The structure of answers, as constants: nothing is computed until the document is made.
 
 use serde_json::{Map, Value, json};
-use tools::spec::ToolSpec;
+use tools::spec::{MARKET, ToolSpec};
+
+use super::shared::SETTLEMENT;
 
 /// What a JSON value may be.
 #[derive(Clone, Copy)]
@@ -74,6 +76,12 @@ impl Member {
     }
 }
 
+/// Members that the gate adds to a result that is the whole answer.
+static BESIDE_RESULT: [Member; 2] = [
+    may("ignored", Shape::List(&Shape::Text)).about("Members of the body that nothing reads: perhaps misspelt"),
+    may("settlement_status", SETTLEMENT).about("While the payment has not settled yet"),
+];
+
 /// Turns shapes into JSON Schema and collects the components they refer to.
 #[derive(Default)]
 pub struct Writer {
@@ -121,8 +129,22 @@ impl Writer {
                 json!({"$ref": format!("#/components/schemas/{}", named.name)})
             }
             Shape::Schema(schema) => schema(),
-            Shape::Sold => sold.map_or_else(|| json!({}), ToolSpec::output_schema),
+            Shape::Sold => sold.map_or_else(|| json!({}), |tool| self.result_of(tool)),
         }
+    }
+
+    /// A tool's result. Where it is the whole answer, it has the gate's own members too.
+    fn result_of(&mut self, tool: &'static ToolSpec) -> Value {
+        let mut schema = tool.output_schema();
+        let is_whole = tool.bare || MARKET.iter().any(|sold| sold.name == tool.name);
+        if is_whole && let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            for member in BESIDE_RESULT {
+                let mut described = self.schema(&member.shape, None);
+                described["description"] = json!(member.about);
+                members.insert(member.name.to_owned(), described);
+            }
+        }
+        schema
     }
 
     fn object<'a>(&mut self, members: impl Iterator<Item = &'a Member>, sold: Option<&'static ToolSpec>) -> Value {

@@ -3,7 +3,6 @@
 
 use base::input::{Field, Kind};
 use serde_json::json;
-use tools_voice::config;
 use tools_voice::dialogue::MAX_SAID;
 
 use super::schemas;
@@ -188,7 +187,7 @@ pub static OPERATIONS: &[Operation] = &[
         )
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
-        .body(Body::Nullable(config::FIELDS))
+        .body(Body::Json { schema: schemas::answering, required: true })
         .answers(&[Answer::ok(
             "The settings; with the secret of the webhook if its URL is new",
             Shape::Object(&[OK, has("data", Shape::Extended(SETTINGS, SECRET))]),
@@ -202,7 +201,7 @@ pub static OPERATIONS: &[Operation] = &[
             REUSED,
         ])
         .beyond_schema(
-            "unknown members are refused; `prompt` has visible characters; `transfer_number` is one that can be called, and there with \
+            "`prompt` has visible characters; `transfer_number` is one that can be called, and there with \
              `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public",
         ),
     Operation::delete("/v1/tools/voice/numbers/{id}/inbound", "disableVoiceAnswering", "Your number answers no more calls")
@@ -313,7 +312,7 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/tools/voice/exchange/{id}/hang-up", "hangUp", "Ends a call that you made")
         .about("The same again changes nothing.")
         .auth(Auth::Agent)
-        .body(Body::Fields(&[]))
+        .body(Body::Open(&[]))
         .answers(&[Answer::ok("The call as it ended", ONE_DIALLED)])
         .refuses(&[NO_CALL]),
     Operation::post("/v1/providers/vapi", "vapiEvents", "For Vapi: a call that rings, or what became of one")
