@@ -138,7 +138,7 @@ impl Writer {
         let mut schema = tool.output_schema();
         let is_whole = tool.bare || MARKET.iter().any(|sold| sold.name == tool.name);
         if is_whole && let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            for member in BESIDE_RESULT {
+            for member in &BESIDE_RESULT {
                 let mut described = self.schema(&member.shape, None);
                 described["description"] = json!(member.about);
                 members.insert(member.name.to_owned(), described);
