@@ -7,6 +7,7 @@ mod email;
 mod followers;
 mod knowledge;
 mod sdks;
+mod settling;
 mod sms;
 mod voice;
 mod webhooks;

@@ -56,8 +56,7 @@ fn ten_concurrent_copies_run_the_tool_once() {
             assert_eq!((again.status, &again.text), (status, &first.text));
             assert_eq!(again.base64_header("payment-response")["success"], true);
             let transaction = |answer: &Answer| answer.base64_header("payment-response")["transaction"].clone();
-            let settled =
-                answers.iter().find(|answer| answer.base64_header("payment-response")["success"] == true).unwrap();
+            let settled = answers.iter().find(|answer| answer.header("payment-response").is_some()).unwrap();
             assert_eq!(transaction(&again), transaction(settled));
             assert_eq!(stack.queue.dead(), Vec::<String>::new());
         }

@@ -223,7 +223,7 @@ fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
             let payment = header(&bare(&authorization));
             let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
             assert_eq!(answer.status, 202, "{act:?}: {}", answer.text);
-            assert_eq!(answer.base64_header("payment-response")["errorReason"], "settlement_pending");
+            answer.assert_unsettled();
             // The scheduler completes it.
             reconcile_now(&stack).await;
             let job = payer.finished(&id_of(&answer)).await;
@@ -234,6 +234,12 @@ fn an_unknown_outcome_is_pending_until_the_chain_shows_it() {
             );
             let again = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
             assert_eq!((again.status, &again.json()["data"]["result"]["make"]), (200, &json!("Honda")));
+            let settled = again.base64_header("payment-response");
+            assert_eq!((&settled["success"], settled["transaction"].as_str().map(str::len)), (&json!(true), Some(66)));
+            assert_eq!(
+                (again.header("x-settlement-status"), &again.json()["data"]["settlement_status"]),
+                (None, &Value::Null)
+            );
             assert_eq!(payer.balance(&stack).await, 995_000, "{act:?}: paid once");
         }
     });
@@ -265,7 +271,7 @@ fn an_error_after_a_broadcast_is_not_a_refusal() {
             let payment = header(&bare(&payer.authorize(5_000)));
             let answer = payer.client.post(VIN_PATH, &[("x-payment", &payment)], &json!({"vin": VIN})).await;
             assert_eq!(answer.status, 202, "{status} {word:?}: {}", answer.text);
-            assert_eq!(answer.base64_header("payment-response")["errorReason"], "settlement_pending");
+            answer.assert_unsettled();
             facilitator.mine().await;
             reconcile_now(&stack).await;
             let job = payer.finished(&id_of(&answer)).await;

@@ -90,6 +90,16 @@ impl Answer {
         serde_json::from_slice(&base64_any(header).expect("base64")).expect("JSON")
     }
 
+    /// Asserts that the answer tells the payment's state as pending, and has none of the settlement headers: x402 clients
+    /// take those of an unsettled payment for a failure.
+    #[track_caller]
+    pub fn assert_unsettled(&self) {
+        let body = self.json();
+        let said = body["settlement_status"].as_str().or(body["data"]["settlement_status"].as_str());
+        assert_eq!((self.header("x-settlement-status"), said), (Some("pending"), Some("pending")), "{}", self.text);
+        assert_eq!((self.header("payment-response"), self.header("x-payment-response")), (None, None));
+    }
+
     /// Status and error code, for short assertions.
     #[track_caller]
     pub fn error(&self) -> (u16, String) {

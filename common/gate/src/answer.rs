@@ -4,6 +4,7 @@ use axum::response::Response;
 use base::encoding::base64_standard;
 use base::money::Usdc;
 use http::{HeaderName, HeaderValue, StatusCode};
+use ledger::payments::reason::Reason;
 use platform::config::ChainConfig;
 use platform::http::error::merge;
 use platform::http::private_json;
@@ -15,6 +16,7 @@ use crate::jobs::{Job, Settlement};
 
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
 const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
+const X_SETTLEMENT_STATUS: HeaderName = HeaderName::from_static("x-settlement-status");
 
 /// 202: accepted, to be polled. Replays differ only in the settlement status.
 pub fn accepted(job: &Job) -> Value {
@@ -41,6 +43,7 @@ pub fn completed(job: &Job, result: Value) -> Value {
         data["provider"] = json!(stored.provider);
         data["mode"] = json!(stored.mode);
     }
+    say_if_settling(&mut data, job);
     json!({"success": true, "data": data})
 }
 
@@ -57,12 +60,19 @@ pub fn completed_bare(job: &Job, mut result: Value) -> Value {
     if let Some(stored) = &job.result {
         merge(&mut result, json!({"provider": stored.provider, "mode": stored.mode}));
     }
+    say_if_settling(&mut result, job);
+    result
+}
+
+/// The answer to a purchase of a soul's text: the text, as its seller's terms hand it over.
+pub fn handed_over(job: &Job, mut result: Value) -> Value {
+    say_if_settling(&mut result, job);
     result
 }
 
 /// The answer to a purchase of credits. `again`: an earlier call credited them.
 pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
-    json!({"success": true, "data": {
+    let mut data = json!({
         "topped_up": job.price.to_string(),
         "credits_balance": balance.to_string(),
         "transaction_id": job.receipt_id,
@@ -70,7 +80,9 @@ pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
         "already_credited": again,
         "request_id": job.request_id,
         "receipt_id": job.receipt_id,
-    }})
+    });
+    say_if_settling(&mut data, job);
+    json!({"success": true, "data": data})
 }
 
 /// 503: the work failed after settlement, and the price was credited back.
@@ -105,9 +117,14 @@ pub fn not_charged(job: &Job) -> Response {
     response
 }
 
-/// Adds the settlement headers of both x402 versions.
+/// Adds the settlement headers of both x402 versions once it is known what became of the money. They say only success or
+/// failure, and a client may pay again after a failure. Until then there is only `X-Settlement-Status: pending`.
 pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -> Response {
     let Some(payment) = &job.payment else { return response };
+    if is_settling(job) {
+        response.headers_mut().insert(X_SETTLEMENT_STATUS, HeaderValue::from_static(job.settlement_status()));
+        return response;
+    }
     for (name, network) in [(PAYMENT_RESPONSE, chain.caip2()), (X_PAYMENT_RESPONSE, chain.v1_name())] {
         let settled = job.settlement == Settlement::Settled;
         let mut settlement = json!({
@@ -117,8 +134,7 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
             "payer": payment.from.to_string(),
         });
         if !settled {
-            // Pending is not a failure. The state is at GET /v1/payments/{nonce}.
-            let reason = if job.settlement == Settlement::Void { "released" } else { "settlement_pending" };
+            let reason = if job.settlement == Settlement::Void { "released" } else { Reason::Reverted.as_str() };
             settlement["errorReason"] = json!(job.refusal.as_deref().unwrap_or(reason));
         }
         if let Ok(value) = HeaderValue::from_str(&base64_standard(settlement.to_string().as_bytes())) {
@@ -126,6 +142,18 @@ pub fn with_settlement(mut response: Response, job: &Job, chain: &ChainConfig) -
         }
     }
     response
+}
+
+/// Whether it is not known yet what became of the money.
+fn is_settling(job: &Job) -> bool {
+    matches!(job.settlement, Settlement::Claimed | Settlement::Submitted)
+}
+
+/// Says in an answer that gives a result already that its payment is not settled yet.
+fn say_if_settling(answer: &mut Value, job: &Job) {
+    if is_settling(job) {
+        merge(answer, json!({"settlement_status": job.settlement_status()}));
+    }
 }
 
 /// Whether a caller that wants this kind of answer should wait longer.

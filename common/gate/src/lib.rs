@@ -762,7 +762,7 @@ impl Gate {
                     limits::take_result(&self.app, job, Reader::Buyer, || result.to_string().len()).await?;
                 }
                 match order.listing {
-                    Some(_) => private_json(StatusCode::OK, &result),
+                    Some(_) => private_json(StatusCode::OK, &answer::handed_over(job, result)),
                     None if order.tool.bare => private_json(StatusCode::OK, &answer::completed_bare(job, result)),
                     None => private_json(StatusCode::OK, &answer::completed(job, result)),
                 }

@@ -22,7 +22,8 @@ if (answer.status !== 202) {
   console.error(answer.status, accepted);
   process.exit(1);
 }
-const { transaction } = decodePaymentResponseHeader(answer.headers.get('payment-response'));
+const receipt = answer.headers.get('payment-response');
+const { transaction } = receipt ? decodePaymentResponseHeader(receipt) : {};
 console.error(`paid by ${account.address} in ${transaction || '(settling)'}; job ${accepted.request_id}`);
 for (;;) {
   const headers = await proof(account, stack.service_name, 'read');

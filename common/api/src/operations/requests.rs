@@ -6,6 +6,7 @@ use platform::http::headers::MAX_KEY_BYTES;
 use super::messaging::PROVISIONING;
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
+use super::tools::SETTLED;
 use super::{Answer, Auth, Operation};
 
 /// Endpoints that accept durable submissions, as clients name them: the path after `/v1/tools/`.
@@ -97,11 +98,7 @@ const STATE: Shape = Shape::Text;
 pub static OPERATIONS: &[Operation] = &[
     Operation::get("/v1/requests/{id}", "getRequest", "The state of a paid call")
         .auth(Auth::Agent)
-        .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(&[(
-            "PAYMENT-RESPONSE",
-            false,
-            "x402 v2 settlement, base64 of JSON",
-        )])])
+        .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(SETTLED)])
         .refuses(&[(404, "not_found"), (410, "result_expired")]),
     Operation::get("/v1/payments/{reference}", "getPayment", "The state of a payment")
         .about("By its nonce or its transaction hash. Its payer, with a proof or token, also gets the `request_id`.")

@@ -140,6 +140,9 @@ pub static INSUFFICIENT_CREDITS: Named = Named {
 };
 
 pub const SETTLEMENT: Shape = Shape::Choice(&["pending", "settled", "failed", "not_required"]);
+/// In answers that give a result before its payment is settled.
+pub const UNSETTLED: Member =
+    may("settlement_status", Shape::Choice(&["pending"])).about("Only until the payment is settled");
 pub const OK: Member = has("success", Shape::Is(true));
 
 /// The schema of an amount of money in a body: a number or its decimal text.

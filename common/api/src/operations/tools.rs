@@ -6,12 +6,14 @@ use std::sync::LazyLock;
 use ::catalog::CATALOG;
 use base::input::{Field, Kind};
 use ledger::payments::wire;
+use platform::http::error::merge;
 use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
+use serde_json::Value;
 use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
 use tools_sms::buy;
 
-use super::shape::{Member, Named, Shape, has, may};
-use super::shared::{OK, SETTLEMENT};
+use super::shape::{Member, Named, Shape, Writer, has, may};
+use super::shared::{OK, SETTLEMENT, UNSETTLED};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, sms};
 
 pub const APPROVAL_ID: Field = Field::optional(
@@ -178,6 +180,7 @@ static COMPLETED: &[Member] = &[
     has("result", Shape::Sold),
     may("provider", Shape::Text),
     may("mode", Shape::Choice(&["embedded", "upstream"])),
+    UNSETTLED,
 ];
 
 static TOPPED_UP: &[Member] = &[
@@ -188,9 +191,14 @@ static TOPPED_UP: &[Member] = &[
     has("already_credited", Shape::Bool),
     has("request_id", Shape::Uuid),
     has("receipt_id", Shape::Text),
+    UNSETTLED,
 ];
 
-const SETTLED: &[(&str, bool, &str)] = &[("PAYMENT-RESPONSE", false, "x402 v2 settlement, base64 of JSON")];
+/// The headers that say what became of the payment.
+pub const SETTLED: &[(&str, bool, &str)] = &[
+    ("PAYMENT-RESPONSE", false, "x402 v2 settlement, base64 of JSON, once it is known what became of the payment"),
+    ("X-Settlement-Status", false, "`pending` until it is known. Do not pay again"),
+];
 const LATER: Answer = Answer::json(202, "Accepted. Poll for the result", Shape::Ref(&ACCEPTED)).headers(SETTLED);
 
 static DIRECT: &[Answer] = &[
@@ -224,6 +232,19 @@ static NUMBER: &[Answer] = &[
     LATER,
 ];
 static QUEUED: &[Answer] = &[Answer::ok("A dry run's answer", Shape::Ref(&REHEARSAL)), LATER];
+
+/// What the gate adds to a result that is itself the answer.
+static BESIDE_RESULT: &[Member] = &[UNSETTLED];
+
+/// JSON Schema of a tool's result: [`Shape::Sold`].
+pub fn result_schema(tool: &ToolSpec) -> Value {
+    let mut schema = tool.output_schema();
+    if tool.bare || MARKET.iter().any(|sold| sold.name == tool.name) {
+        let mut beside = Writer::default().schema(&Shape::Object(BESIDE_RESULT), None);
+        merge(&mut schema["properties"], beside["properties"].take());
+    }
+    schema
+}
 
 const POLL: Link =
     Link { name: "poll", status: 202, to: "getRequest", parameters: &[("id", "$response.body#/request_id")] };
