@@ -10,6 +10,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::mcp_calls;
 use crate::souls_market::{Shop, text};
 use crate::support::payer::{bare, header, v1, v2};
 use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack};
@@ -287,6 +288,79 @@ fn failed_work_is_paid_back_at_once_as_balance() {
         let balance = payer.get("/v1/tools/balance").await.json();
         assert_eq!(balance["on_chain_balance"], "0.996000");
         assert_eq!((&balance["currency"], &balance["chain_id"]), (&json!("USDC"), &json!(84532)));
+    });
+}
+
+/// A misspelt member of a tool's input is dropped. Every answer names it, the one with the price too, and it changes nothing
+/// else.
+#[test]
+fn unused_members_of_a_tools_input_are_named() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 5_000_000).await;
+        payer.give_credits(&stack, 100_000).await;
+        let tag = json!({"type": "lead", "amount": 2, "ammount": 1});
+        // What public clients leave in the body, and the receipt's members, are no mistakes.
+        let body = json!({"vin": VIN, "modelyear": 2003, "timeout": 30, "memo": "a car", "valueTag": tag});
+        let named = json!(["modelyear", "valueTag.ammount"]);
+        let client = &payer.client;
+
+        let unpaid = client.post(VIN_PATH, &[], &body).await;
+        let price = unpaid.json();
+        assert_eq!((unpaid.status, &price["ignored"], &price["amount_usdc"]), (402, &named, &json!("0.005000")));
+        let message = price["message"].as_str().unwrap();
+        assert!(message.ends_with("; not used: modelyear, valueTag.ammount"), "{message}");
+        let correct = client.post(VIN_PATH, &[], &json!({"vin": VIN, "timeout": 30, "memo": "a car"})).await;
+        assert_eq!(correct.json().get("ignored"), None, "{}", correct.text);
+        assert!(!correct.text.contains("not used"), "{}", correct.text);
+
+        let rehearsal = client.post(VIN_PATH, &[("x-dry-run", "true")], &body).await;
+        assert_eq!((&rehearsal.json()["dry_run"], &rehearsal.json()["ignored"]), (&json!(true), &named));
+
+        let payment = payer.pay(&unpaid);
+        let bought = client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!((bought.status, &bought.json()["data"]["ignored"]), (200, &named), "{}", bought.text);
+        let again = client.post(VIN_PATH, &[("payment-signature", &payment)], &body).await;
+        assert_eq!((again.status, again.text), (200, bought.text));
+
+        let queued =
+            payer.buy(READ_PATH, &json!({"url": format!("{}/plain", stack.site_url), "screen_shot": true})).await;
+        assert_eq!((queued.status, &queued.json()["ignored"]), (202, &json!(["screen_shot"])), "{}", queued.text);
+
+        // An answer without an envelope.
+        let shop = Shop::open(&stack, "sells-one").await;
+        let handed_over = payer.buy(&shop.purchase_path(), &json!({"quantitty": 1})).await;
+        let told = handed_over.json();
+        assert_eq!((handed_over.status, &told["ignored"]), (200, &json!(["quantitty"])), "{}", handed_over.text);
+        assert!(told["soul_md"].is_string() && told.get("data").is_none(), "{told}");
+
+        let quote =
+            json!({"to_address": "ada@agents.test", "subject": "Hello", "body": "How are you?", "cc_adress": "b"});
+        let quote = payer.ask("/v1/tools/email/quote", &quote).await;
+        assert_eq!((quote.status, &quote.json()["ignored"]), (200, &json!(["cc_adress"])), "{}", quote.text);
+
+        let token = payer.token(&stack).await;
+        let arguments = json!({"vin": VIN, "modelyear": 2003});
+        let called =
+            mcp_calls::call(client, &[("authorization", &token)], "agora_vin_decode", arguments, json!({})).await;
+        assert_eq!(called["structuredContent"]["ignored"], json!(["modelyear"]), "{called}");
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
+/// Many unused members take no more room than twenty.
+#[test]
+fn an_answer_names_a_bounded_number_of_unused_members() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let mut body = json!({"vin": VIN});
+        for index in 0..5_000 {
+            body[format!("{index}{}", "x".repeat(100))] = json!(1);
+        }
+        let price = payer.client.post(VIN_PATH, &[], &body).await;
+        assert_eq!((price.status, price.json()["ignored"].as_array().map(Vec::len)), (402, Some(20)));
+        assert!(price.text.len() < 16 * 1024, "{}", price.text.len());
     });
 }
 

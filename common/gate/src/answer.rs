@@ -1,13 +1,15 @@
 //! Answers to paid calls. They depend only on the stored job, so every replay gets the same answer.
 
+use axum::body::{Body, HttpBody};
 use axum::response::Response;
 use base::encoding::base64_standard;
 use base::money::Usdc;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderName, HeaderValue, StatusCode};
 use ledger::payments::reason::Reason;
 use platform::config::ChainConfig;
 use platform::http::error::merge;
-use platform::http::private_json;
+use platform::http::{private_json, read_body};
 use serde_json::{Map, Value, json};
 use tools::spec::{Answer, ToolSpec};
 
@@ -17,6 +19,9 @@ use crate::jobs::{Job, Settlement};
 const PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("payment-response");
 const X_PAYMENT_RESPONSE: HeaderName = HeaderName::from_static("x-payment-response");
 const X_SETTLEMENT_STATUS: HeaderName = HeaderName::from_static("x-settlement-status");
+
+/// Largest answer that ignored members are added to: it is parsed for that.
+const MAX_NAMING_BYTES: u64 = 1024 * 1024;
 
 /// 202: accepted, to be polled. Replays differ only in the settlement status.
 pub fn accepted(job: &Job) -> Value {
@@ -154,6 +159,34 @@ fn say_if_settling(answer: &mut Value, job: &Job) {
     if is_settling(job) {
         merge(answer, json!({"settlement_status": job.settlement_status()}));
     }
+}
+
+/// Names the members of the body that nothing reads: in `data` where an answer has that envelope, and in a price's message too.
+/// An answer of more than 1 MiB is left as it is.
+pub async fn naming(answer: Response, ignored: &[String]) -> Response {
+    if answer.body().size_hint().exact().is_none_or(|bytes| bytes > MAX_NAMING_BYTES) {
+        return answer;
+    }
+    let (mut parts, body) = answer.into_parts();
+    // The body is in memory, so that reading it does not fail.
+    let bytes = read_body(body, usize::MAX).await.unwrap_or_default();
+    let Ok(Value::Object(mut answer)) = serde_json::from_slice(&bytes) else {
+        return Response::from_parts(parts, Body::from(bytes));
+    };
+    if parts.status == StatusCode::PAYMENT_REQUIRED
+        && let Some(Value::String(message)) = answer.get_mut("message")
+    {
+        message.push_str(&format!("; not used: {}", ignored.join(", ")));
+    }
+    let is_enveloped = answer.get("success") == Some(&Value::Bool(true));
+    let data = answer.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_enveloped);
+    let (name, names) = ("ignored".to_owned(), json!(ignored));
+    match data {
+        Some(data) => data.insert(name, names),
+        None => answer.insert(name, names),
+    };
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(Value::Object(answer).to_string()))
 }
 
 /// Whether a caller that wants this kind of answer should wait longer.

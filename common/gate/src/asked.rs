@@ -47,6 +47,8 @@ pub struct GivenQuote {
     pub context: Map<String, Value>,
     /// The agent that alone can redeem it.
     pub agent: Option<AgentId>,
+    /// Paths of the body's members that nothing reads.
+    pub ignored: Vec<String>,
 }
 
 /// The stored row. The members are JSON, so that a reader does not depend on what a quoter stores.
@@ -109,6 +111,7 @@ impl Gate {
             price: asked.quote.amount,
             context: asked.context,
             agent: order.agent(),
+            ignored: order.ignored,
         })
     }
 

@@ -146,6 +146,13 @@ impl Gate {
             return self.probe(&call).await;
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?.in_checkout(binding);
+        let ignored = order.ignored.clone();
+        let answer = Box::pin(self.sell(order, payment, is_dry_run)).await?;
+        Ok(if ignored.is_empty() { answer } else { answer::naming(answer, &ignored).await })
+    }
+
+    /// Answers a validated call: a price, the answer to a purchase, or a dry run's.
+    async fn sell(&self, order: Order<'_>, payment: Option<Payment>, is_dry_run: bool) -> Result<Response, ApiError> {
         if !is_dry_run
             && self.lacks_quote(&order, payment.as_ref())
             && let Some(answer) = self.answer_named(&order, payment.as_ref(), order.caller.as_ref()).await?

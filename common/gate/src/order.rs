@@ -104,6 +104,11 @@ impl Call<'_> {
     }
 }
 
+/// Members that public clients send beside a tool's input, and that are no mistake.
+const NOT_INPUT: [&str; 3] = ["timeout", "max_cost", "wait"];
+/// Most members that an answer names as ignored.
+const MAX_IGNORED: usize = 20;
+
 /// A validated call.
 pub struct Order<'a> {
     pub tool: &'static ToolSpec,
@@ -118,6 +123,8 @@ pub struct Order<'a> {
     pub idempotency_key: Option<&'a str>,
     pub approval_id: Option<&'a str>,
     pub input: Map<String, Value>,
+    /// Paths of the body's members that nothing reads.
+    pub ignored: Vec<String>,
     /// Price in micro-USDC.
     pub price: Usdc,
     pub metadata: Option<String>,
@@ -162,6 +169,7 @@ impl<'a> Order<'a> {
         }
         let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
         let said = CallHeaders::read(call.headers)?;
+        let ignored = ignored(call.tool, &body);
         let canonical = canonical_json(&Value::Object(body));
         let quoted = (!call.tool.quoted_fields.is_empty()).then(|| {
             let of_quote = |(name, _): &(&String, &Value)| call.tool.quoted_fields.contains(&name.as_str());
@@ -180,6 +188,7 @@ impl<'a> Order<'a> {
             approval_id: said.approval_id,
             price: call.listing.map_or_else(|| call.tool.price.of(&input), |listing| listing.price),
             input,
+            ignored,
             metadata,
             goal_id,
             asked: None,
@@ -313,6 +322,19 @@ impl<'a> Order<'a> {
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
         check_cap(self.max_cost, price)
     }
+}
+
+/// The paths of a body's members that nothing reads, the first 20. They are dropped, and the answer names them: nobody should
+/// pay for a misspelt one unseen.
+fn ignored(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<String> {
+    let of_receipt = || RECEIPT_FIELDS.iter().map(|field| field.name);
+    let also: Vec<&str> = of_receipt().chain(NOT_INPUT).collect();
+    // Of the receipt's members, only what is inside them.
+    let attached: Map<String, Value> =
+        of_receipt().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone()))).collect();
+    let unread =
+        input::unknown(tool.input, &also, body).into_iter().chain(input::unknown(RECEIPT_FIELDS, &[], &attached));
+    unread.map(|unread| unread.path).take(MAX_IGNORED).collect()
 }
 
 /// Refuses a price above the caller's cap, if there is one.

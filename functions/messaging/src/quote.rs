@@ -39,5 +39,8 @@ fn view(given: GivenQuote) -> Value {
     ] {
         view.insert(name.to_owned(), value);
     }
+    if !given.ignored.is_empty() {
+        view.insert("ignored".to_owned(), json!(given.ignored));
+    }
     Value::Object(view)
 }

@@ -116,6 +116,7 @@ pub static PAYMENT_REQUIRED: Named = Named {
         may("expected", Shape::Object(EXPECTED)),
         may("received", Shape::Object(RECEIVED)),
         may("payment_attempt_id", Shape::Text),
+        IGNORED,
     ]),
 };
 
@@ -143,6 +144,9 @@ pub const SETTLEMENT: Shape = Shape::Choice(&["pending", "settled", "failed", "n
 /// In answers that give a result before its payment is settled.
 pub const UNSETTLED: Member =
     may("settlement_status", Shape::Choice(&["pending"])).about("Only until the payment is settled");
+/// In every answer to a call of something that is sold.
+pub const IGNORED: Member =
+    may("ignored", Shape::List(&Shape::Text)).about("Members of the body that nothing reads: perhaps misspelt");
 pub const OK: Member = has("success", Shape::Is(true));
 
 /// The schema of an amount of money in a body: a number or its decimal text.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::messaging::{CURSOR, LIMIT, PAGE_BEYOND_SCHEMA, SINCE, page, sns};
 use super::shape::{Member, Named, Shape, has, may};
-use super::shared::{OK, UNSETTLED};
+use super::shared::{IGNORED, OK, UNSETTLED};
 use super::{Answer, Auth, Body, Link, Operation};
 
 /// A text in an agent's inbox.
@@ -57,6 +57,7 @@ pub static PROVISIONED: &[Member] = &[
     has("receipt_id", Shape::OrNull(&Shape::Text)),
     may("request_id", Shape::Uuid).about("Of the purchase"),
     UNSETTLED,
+    IGNORED,
 ];
 
 /// What became of a sent text, in a poll.

@@ -6,14 +6,12 @@ use std::sync::LazyLock;
 use ::catalog::CATALOG;
 use base::input::{Field, Kind};
 use ledger::payments::wire;
-use platform::http::error::merge;
 use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
-use serde_json::Value;
 use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
 use tools_sms::buy;
 
-use super::shape::{Member, Named, Shape, Writer, has, may};
-use super::shared::{OK, SETTLEMENT, UNSETTLED};
+use super::shape::{Member, Named, Shape, has, may};
+use super::shared::{IGNORED, OK, SETTLEMENT, UNSETTLED};
 use super::{Answer, Auth, Body, IDEMPOTENCY_KEY, Link, Operation, sms};
 
 pub const APPROVAL_ID: Field = Field::optional(
@@ -120,6 +118,7 @@ pub static ACCEPTED: Named = Named {
         may("expires_at", Shape::Time).about("For an identity check: when the page expires"),
         may("sms", Shape::Object(TEXTS)).about("For texts"),
         may("call", Shape::Object(CALL)).about("For calls"),
+        IGNORED,
     ]),
 };
 
@@ -169,6 +168,7 @@ pub static REHEARSAL: Named = Named {
                 may("rule", Shape::Text),
             ]),
         ),
+        IGNORED,
     ]),
 };
 
@@ -181,6 +181,7 @@ static COMPLETED: &[Member] = &[
     may("provider", Shape::Text),
     may("mode", Shape::Choice(&["embedded", "upstream"])),
     UNSETTLED,
+    IGNORED,
 ];
 
 static TOPPED_UP: &[Member] = &[
@@ -192,6 +193,7 @@ static TOPPED_UP: &[Member] = &[
     has("request_id", Shape::Uuid),
     has("receipt_id", Shape::Text),
     UNSETTLED,
+    IGNORED,
 ];
 
 /// The headers that say what became of the payment.
@@ -232,19 +234,6 @@ static NUMBER: &[Answer] = &[
     LATER,
 ];
 static QUEUED: &[Answer] = &[Answer::ok("A dry run's answer", Shape::Ref(&REHEARSAL)), LATER];
-
-/// What the gate adds to a result that is itself the answer.
-static BESIDE_RESULT: &[Member] = &[UNSETTLED];
-
-/// JSON Schema of a tool's result: [`Shape::Sold`].
-pub fn result_schema(tool: &ToolSpec) -> Value {
-    let mut schema = tool.output_schema();
-    if tool.bare || MARKET.iter().any(|sold| sold.name == tool.name) {
-        let mut beside = Writer::default().schema(&Shape::Object(BESIDE_RESULT), None);
-        merge(&mut schema["properties"], beside["properties"].take());
-    }
-    schema
-}
 
 const POLL: Link =
     Link { name: "poll", status: 202, to: "getRequest", parameters: &[("id", "$response.body#/request_id")] };
