@@ -271,8 +271,7 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
             }
         }
         (Kind::Amount { min, max }, Value::Number(_) | Value::String(_)) => {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            match Usdc::parse(&text) {
+            match value.as_str().map_or_else(|| Usdc::parse(&value.to_string()), Usdc::parse_plain) {
                 Ok(amount) if amount < *min || amount > *max => wrong(format!("must be from {min} to {max}")),
                 Ok(amount) => Some(Value::from(amount.to_string())),
                 Err(error) => wrong(error.to_string()),
@@ -573,6 +572,20 @@ mod tests {
             6
         );
         assert_eq!(problems(json!({"code": null})), ["code"]);
+    }
+
+    #[test]
+    fn amounts_are_accepted_as_their_schema_says() {
+        const FIELDS: &[Field] =
+            &[Field::required("cap", Kind::Amount { min: Usdc::ZERO, max: Usdc::from_micro(9_000_000) }, "a cap")];
+        let read =
+            |cap: Value| validate(FIELDS, json!({"cap": cap}).as_object().unwrap()).map(|kept| kept["cap"].clone());
+        for good in [json!("2.5"), json!(2.5), json!("2.500000")] {
+            assert_eq!(read(good), Ok(json!("2.500000")));
+        }
+        for bad in ["1e0", "2.5000000", ".5", "10", "-1", ""] {
+            assert_eq!(read(json!(bad)).unwrap_err()[0].path, "cap", "{bad}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct Usdc(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmountError {
     NotANumber,
+    /// Not in the form of [`Usdc::parse_plain`].
+    NotPlain,
     /// Below zero.
     Negative,
     /// More than six decimals, finer than the token's unit.
@@ -29,6 +31,7 @@ impl fmt::Display for AmountError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             AmountError::NotANumber => "must be a decimal number",
+            AmountError::NotPlain => "must be digits with at most one point, such as \"12.50\"",
             AmountError::Negative => "must not be negative",
             AmountError::TooFine => "must not have more than six decimals",
             AmountError::TooLarge => "is too large",
@@ -87,6 +90,26 @@ impl Usdc {
             .or_else(|_| Decimal::from_scientific(text))
             .map_err(|_| AmountError::NotANumber)?;
         Usdc::from_decimal(decimal)
+    }
+
+    /// Reads an amount that a body states as text: digits, and at most one point with one to six digits behind it. No sign,
+    /// no exponent: the text says what the amount looks like.
+    pub fn parse_plain(text: &str) -> Result<Usdc, AmountError> {
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (whole, decimals) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+        let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(decimals) {
+            return Err(AmountError::NotPlain);
+        }
+        if unsigned.len() < text.len() {
+            return Err(AmountError::Negative);
+        }
+        if decimals.len() > 6 {
+            return Err(AmountError::TooFine);
+        }
+        let units = |digits: &str| digits.parse::<u64>().map_err(|_| AmountError::TooLarge);
+        let micro = units(whole)?.checked_mul(1_000_000).ok_or(AmountError::TooLarge)?;
+        micro.checked_add(units(&format!("{decimals:0<6}"))?).map(Usdc).ok_or(AmountError::TooLarge)
     }
 
     /// Reads a cap, which is only compared and never charged: more than six decimals are rounded down, and a too large
@@ -186,6 +209,35 @@ mod tests {
             assert_eq!(Usdc::parse(text), Err(error), "{text}");
         }
         assert_eq!(Usdc::parse("-0"), Ok(Usdc::ZERO));
+    }
+
+    #[test]
+    fn amounts_as_text_are_digits_and_a_point() {
+        for (text, micro) in [("0", 0), ("12.50", 12_500_000), ("0.000001", 1), ("007", 7_000_000)] {
+            assert_eq!(Usdc::parse_plain(text).map(Usdc::micro), Ok(micro), "{text}");
+        }
+        let largest = Usdc::from_micro(u64::MAX);
+        assert_eq!(Usdc::parse_plain(&largest.to_string()), Ok(largest));
+        for (text, error) in [
+            ("1e3", AmountError::NotPlain),
+            ("1E-5", AmountError::NotPlain),
+            ("", AmountError::NotPlain),
+            (".5", AmountError::NotPlain),
+            ("1.", AmountError::NotPlain),
+            ("1.2.3", AmountError::NotPlain),
+            ("+1", AmountError::NotPlain),
+            (" 1", AmountError::NotPlain),
+            ("1,000", AmountError::NotPlain),
+            ("1_000", AmountError::NotPlain),
+            ("--1", AmountError::NotPlain),
+            ("１", AmountError::NotPlain),
+            ("-1", AmountError::Negative),
+            ("1.0000000", AmountError::TooFine),
+            ("18446744073709.551616", AmountError::TooLarge),
+            ("99999999999999999999999999999999999999999", AmountError::TooLarge),
+        ] {
+            assert_eq!(Usdc::parse_plain(text), Err(error), "{text}");
+        }
     }
 
     #[test]
