@@ -91,6 +91,19 @@ impl Hours {
     }
 }
 
+/// A time for people: `Tue 24 Nov 2026, 10:30 in Europe/Berlin (09:30 UTC)`, or `Tue 24 Nov 2026, 09:30 UTC` without a zone.
+pub fn for_people(at: Timestamp, zone: Option<&Zone>) -> String {
+    const DAY_AND_TIME: &str = "%a %-d %b %Y, %H:%M";
+    let Ok(instant) = jiff::Timestamp::from_millisecond(at.millis()) else { return at.to_string() };
+    match zone.filter(|zone| zone.name != "UTC") {
+        Some(zone) => {
+            let local = instant.to_zoned(zone.rules.clone());
+            format!("{} in {zone} ({} UTC)", local.strftime(DAY_AND_TIME), instant.strftime("%H:%M"))
+        }
+        None => format!("{} UTC", instant.strftime(DAY_AND_TIME)),
+    }
+}
+
 /// Reads `HH:MM`, up to `24:00`.
 pub fn minutes(text: &str) -> Option<u16> {
     let (hour, minute) = text.split_once(':')?;
@@ -156,6 +169,19 @@ mod tests {
         ] {
             assert_eq!(hours(zone, start, end, days).contain(at(moment)), inside, "{zone} {start}-{end} at {moment}");
         }
+    }
+
+    #[test]
+    fn people_are_told_local_time_and_utc() {
+        let zone = |name: &str| name.parse::<Zone>().unwrap();
+        for (moment, name, told) in [
+            ("2026-11-24T09:30:59.9Z", "Europe/Berlin", "Tue 24 Nov 2026, 10:30 in Europe/Berlin (09:30 UTC)"),
+            ("2026-07-01T22:05:00Z", "europe/berlin", "Thu 2 Jul 2026, 00:05 in Europe/Berlin (22:05 UTC)"),
+            ("2026-11-24T09:30:00Z", "UTC", "Tue 24 Nov 2026, 09:30 UTC"),
+        ] {
+            assert_eq!(for_people(at(moment), Some(&zone(name))), told);
+        }
+        assert_eq!(for_people(at("2026-11-24T09:30:00Z"), None), "Tue 24 Nov 2026, 09:30 UTC");
     }
 
     #[test]

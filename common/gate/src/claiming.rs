@@ -135,7 +135,7 @@ impl Gate {
             && self.app.exposure.has_room(&self.app.db, payments, now).await;
         let mut kept = None;
         for _ in 0..CLAIM_RETRIES {
-            let judged = self.check_policy(order, &account, sale.agent, sale.price(), true).await;
+            let judged = self.check_policy(order, &account, (sale.wallet, sale.token), sale.price(), true).await;
             let (judged, approval) = match judged {
                 Ok(judged) => judged,
                 // A concurrent copy of this call may have used the approval.

@@ -276,7 +276,7 @@ impl Gate {
                 quote
             }
             None => {
-                self.check_policy(order, &account, caller.agent, order.price, false).await?;
+                self.check_policy(order, &account, (caller.wallet, caller.token()), order.price, false).await?;
                 order.check_cap(order.price)?;
                 // Whoever pays from credits at once needs no hold: it redeems the quote with credits that are free then, and
                 // asking again must not keep the price twice.

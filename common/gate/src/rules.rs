@@ -8,6 +8,7 @@ use base::clock::Timestamp;
 use base::digest::{canonical_json, sha256_parts};
 use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
+use evm::Address;
 use http::HeaderMap;
 use ledger::account::Account;
 use ledger::budget::{Budget, Cap};
@@ -58,7 +59,7 @@ impl Gate {
         &self,
         order: &Order<'_>,
         account: &Account,
-        agent: AgentId,
+        (wallet, token): (Address, Option<TokenId>),
         amount: Usdc,
         consume: bool,
     ) -> Result<(Judged, Option<Write>), ApiError> {
@@ -69,7 +70,8 @@ impl Gate {
         let judged = Judged { by_policy: true, ..judged };
         let seen = order.seen_by_rules();
         let call = GateCall {
-            agent,
+            wallet,
+            token,
             tool: order.tool,
             input: &seen,
             amount,
@@ -103,7 +105,8 @@ impl Gate {
         // The approval of a bought call with the same body releases no free one.
         let body = sha256_parts(&[b"free".as_slice(), canonical.as_bytes()]);
         let call = GateCall {
-            agent: caller.agent,
+            wallet: caller.wallet,
+            token: caller.token(),
             tool,
             input,
             amount: Usdc::ZERO,

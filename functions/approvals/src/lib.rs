@@ -14,11 +14,12 @@ use base::clock::Timestamp;
 use base::digest::canonical_json;
 use base::input::FieldError;
 use gate::app::App;
-use gate::approvals::approval::{Approval, ApprovalId, Source, Status};
+use gate::approvals::approval::{Approval, ApprovalId, Asker, Source, Status};
 use gate::approvals::decision::Decision;
+use gate::approvals::hours::Zone;
 use gate::approvals::moves::{self, Moved};
 use gate::approvals::store::{self, CreateError};
-use gate::approvals::{Notices, backtest, form, page};
+use gate::approvals::{Notices, Policy, backtest, form, page};
 use gate::idempotency::{self, Request};
 use gate::limits::{self, Class, Subject};
 use gate::{MAX_BODY_BYTES, parse_body, respond};
@@ -110,17 +111,32 @@ async fn test_policy(State(state): State<ApprovalsState>, headers: HeaderMap, bo
     respond(answer.await)
 }
 
-/// `POST /v1/approvals`: the agent asks for an approval without a policy.
+/// `POST /v1/approvals`: the agent asks for an approval that no rule demands. A wallet may ask anybody. An access token may
+/// ask only the approver whom its owner's policy names: a stolen one must not send mails to strangers.
 async fn create(State(state): State<ApprovalsState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let caller = state.owner(&headers).await?;
+        let caller = state.app.caller(&headers, Scope::Write).await?;
         let body = json_body(&headers, body).await?;
-        let request = form::request(&body).map_err(ApiError::InvalidRequest)?;
+        let policy = store::policy(&state.app.db, caller.agent).await?;
+        let owners = policy.as_ref().map(|policy| &policy.approver).filter(|approver| approver.one().is_some());
+        if caller.token().is_some() && owners.is_none() {
+            return Err(not_by_token("set an action policy with an approver first, whom access tokens may ask"));
+        }
+        let request = form::request(&body, owners).map_err(ApiError::InvalidRequest)?;
+        if caller.token().is_some() && !owners.is_some_and(|owners| owners.includes(&request.approver)) {
+            return Err(not_by_token("an access token may ask only the approver of its owner's action policy"));
+        }
+        let timezone = policy.as_ref().and_then(Policy::timezone).cloned();
         let route = "POST /v1/approvals";
         let named = Request { caller: &caller, headers: &headers, route, body: &body, secret: None };
-        idempotency::once(&state.app, named, state.ask(&caller, request)).await
+        idempotency::once(&state.app, named, state.ask(&caller, request, timezone)).await
     };
     respond(answer.await)
+}
+
+/// The refusal of an approval that only the wallet may ask for.
+fn not_by_token(why: &str) -> ApiError {
+    ApiError::Tool { status: StatusCode::FORBIDDEN, code: ApiError::WalletOnly.code(), message: why.to_owned() }
 }
 
 /// `GET /v1/approvals`: newest first.
@@ -210,10 +226,17 @@ impl ApprovalsState {
     }
 
     /// Creates an approval and notifies the approver.
-    async fn ask(&self, caller: &Caller, request: form::Request) -> Result<(StatusCode, Value), ApiError> {
+    async fn ask(
+        &self,
+        caller: &Caller,
+        request: form::Request,
+        timezone: Option<Zone>,
+    ) -> Result<(StatusCode, Value), ApiError> {
         let now = self.app.clock.now();
         let mut approval = Approval {
             source: Source::Api,
+            asked_by: Some(Asker::of(&self.app.db, caller.wallet, caller.token()).await),
+            timezone,
             action_summary: request.action_summary,
             preview: request.preview.as_ref().map(canonical_json),
             ..Approval::pending(caller.agent, request.approver, request.expires_in_seconds, now)

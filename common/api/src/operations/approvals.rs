@@ -46,6 +46,12 @@ pub static POLICY: Named = Named {
     ]),
 };
 
+static ASKER: &[Member] = &[
+    has("wallet", Shape::Address),
+    has("token_id", Shape::OrNull(&Shape::Uuid)),
+    has("token_name", Shape::OrNull(&Shape::Text)),
+];
+
 static MASKED: &[Member] = &[has("channel", Shape::OrNull(&Shape::Text)), has("address", Shape::OrNull(&Shape::Text))];
 
 /// The signed record of a decision.
@@ -92,6 +98,7 @@ pub static APPROVAL: Named = Named {
         has("amount_usdc", Shape::OrNull(&Shape::Usdc)),
         has("body_digest", Shape::OrNull(&Shape::Text)),
         has("policy_rule", Shape::OrNull(&Shape::Text)),
+        has("asked_by", Shape::OrNull(&Shape::Object(ASKER))).about("Who asked; null for approvals of older versions"),
         has("approver", Shape::OrNull(&Shape::Object(MASKED))),
         has("expires_at", Shape::Time),
         has("use_by", Shape::OrNull(&Shape::Time)),
@@ -133,6 +140,7 @@ static BACKTEST: &[Member] = &[
 const PAGE: &[&str] = &["text/html"];
 const ONE: Shape = Shape::Object(&[OK, has("data", Shape::Ref(&APPROVAL))]);
 const STRICT: &str = "unknown members are refused; tools, domains, time zones and addresses have to be valid";
+const ASKED: &str = "unknown members are refused; addresses have to be valid; without an action policy that names an approver, `approver` is required";
 
 pub static OPERATIONS: &[Operation] = &[
     Operation::put("/v1/agents/me/action-policy", "setActionPolicy", "Replaces the whole action policy")
@@ -156,12 +164,18 @@ pub static OPERATIONS: &[Operation] = &[
     .answers(&[Answer::ok("Its verdicts", Shape::Object(&[OK, has("data", Shape::Object(BACKTEST))]))])
     .beyond_schema(STRICT),
     Operation::post("/v1/approvals", "askApproval", "Asks a human to approve an action")
-        .auth(WALLET)
+        .about("An access token may ask only the approver whom its owner's action policy names.")
+        .auth(Auth::Agent)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::approval, required: true })
         .answers(&[Answer::json(201, "Asked", ONE)])
-        .refuses(&[(409, "too_many_pending_approvals"), (409, "request_in_progress"), (422, "idempotency_key_reused")])
-        .beyond_schema(STRICT)
+        .refuses(&[
+            (403, "access_tokens_wallet_only"),
+            (409, "too_many_pending_approvals"),
+            (409, "request_in_progress"),
+            (422, "idempotency_key_reused"),
+        ])
+        .beyond_schema(ASKED)
         .links(&[
             Link {
                 name: "read",

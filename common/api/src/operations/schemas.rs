@@ -152,6 +152,7 @@ pub fn policy() -> Value {
             "rules": {"type": "array", "maxItems": 25, "items": rule},
             "approver": or_null(contact()),
             "timeout_seconds": seconds("How long a held call waits for its approver; default 3600"),
+            "updated_at": {"description": "As the policy was shown; not changed by this"},
         }),
         &["rules"],
     );
@@ -167,11 +168,11 @@ pub fn approval() -> Value {
     let mut schema = strict(
         json!({
             "action_summary": {"type": "string", "minLength": 1, "maxLength": 2000},
-            "approver": contact(),
+            "approver": or_null(contact()),
             "preview": {"type": ["object", "null"], "description": "Shown to the approver; at most 4000 characters as JSON"},
             "expires_in_seconds": seconds("How long the approver may take to decide; default 3600"),
         }),
-        &["action_summary", "approver"],
+        &["action_summary"],
     );
     schema["example"] = json!({"action_summary": "Send the offer", "approver": {"email": "you@example.com"}});
     schema

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use tools::spec::{MARKET, ToolSpec};
 
-use super::shared::SETTLEMENT;
+use super::shared::{IGNORED, UNSETTLED};
 
 /// What a JSON value may be.
 #[derive(Clone, Copy)]
@@ -77,10 +77,7 @@ impl Member {
 }
 
 /// Members that the gate adds to a result that is the whole answer.
-static BESIDE_RESULT: [Member; 2] = [
-    may("ignored", Shape::List(&Shape::Text)).about("Members of the body that nothing reads: perhaps misspelt"),
-    may("settlement_status", SETTLEMENT).about("While the payment has not settled yet"),
-];
+static BESIDE_RESULT: [Member; 2] = [IGNORED, UNSETTLED];
 
 /// Turns shapes into JSON Schema and collects the components they refer to.
 #[derive(Default)]

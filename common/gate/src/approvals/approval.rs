@@ -16,8 +16,13 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest;
-use base::ids::AgentId;
+use base::hours::{self, Zone};
+use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
+use evm::Address;
+use platform::auth::token;
+use platform::http::log;
+use platform::store::Db;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -94,6 +99,34 @@ pub enum Source {
     Api,
 }
 
+/// Who asked, as its owner knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    pub wallet: Address,
+    /// The access token that was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<TokenId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_name: Option<String>,
+}
+
+impl Asker {
+    /// Reads the token's name. A call must not fail for it: if it cannot be read, the id has to do.
+    pub async fn of(db: &Db, wallet: Address, token_id: Option<TokenId>) -> Asker {
+        let token_name = match token_id {
+            None => None,
+            Some(id) => match token::load(db, AgentId::of(wallet), id).await {
+                Ok(token) => token.and_then(|token| token.name),
+                Err(error) => {
+                    log::failure("the name of an access token could not be read", &error);
+                    None
+                }
+            },
+        };
+        Asker { wallet, token_id, token_name }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub approval_id: ApprovalId,
@@ -121,6 +154,12 @@ pub struct Approval {
     pub cut: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_rule: Option<String>,
+    /// `None` in approvals of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<Asker>,
+    /// The owner's time zone, in which the approver is told times. `None` means UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<Zone>,
     #[serde(default)]
     pub approver: Approver,
     pub created_at: Timestamp,
@@ -158,6 +197,8 @@ impl Approval {
             whole: None,
             cut: false,
             policy_rule: None,
+            asked_by: None,
+            timezone: None,
             approver,
             created_at: now,
             expires_at: now.plus(Duration::from_secs(u64::from(seconds))),
@@ -210,6 +251,11 @@ impl Approval {
             "amount_usdc": self.amount.map(|amount| amount.to_string()),
             "body_digest": self.body_digest,
             "policy_rule": self.policy_rule,
+            "asked_by": self.asked_by.as_ref().map(|asker| json!({
+                "wallet": asker.wallet,
+                "token_id": asker.token_id,
+                "token_name": asker.token_name,
+            })),
             "approver": self.approver.masked(),
             "expires_at": self.expires_at.to_string(),
             "use_by": text(self.use_by),
@@ -222,6 +268,11 @@ impl Approval {
             "notify_error": self.notify_error,
             "created_at": self.created_at.to_string(),
         })
+    }
+
+    /// A time as the approver is told it.
+    pub fn told(&self, at: Timestamp) -> String {
+        hours::for_people(at, self.timezone.as_ref())
     }
 
     /// The JSON that the approver reads.

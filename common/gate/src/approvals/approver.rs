@@ -13,6 +13,25 @@ pub struct Approver {
 }
 
 impl Approver {
+    /// The one contact that decides: the mail address before the phone number. `None` if there is neither.
+    pub fn one(&self) -> Option<Approver> {
+        match (&self.email, &self.phone) {
+            (Some(email), _) => Some(Approver { email: Some(email.clone()), phone: None }),
+            (None, Some(phone)) => Some(Approver { email: None, phone: Some(phone.clone()) }),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether a single contact is one of these.
+    pub fn includes(&self, one: &Approver) -> bool {
+        let digits = |phone: &str| phone.trim_start_matches('+').to_owned();
+        match (&one.email, &one.phone) {
+            (Some(email), None) => self.email.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(email)),
+            (None, Some(phone)) => self.phone.as_ref().is_some_and(|own| digits(own) == digits(phone)),
+            _ => false,
+        }
+    }
+
     /// Channel and masked address: enough to recognise one's own approver, not enough to write to them.
     pub fn masked(&self) -> Value {
         match (&self.email, &self.phone) {

@@ -1,10 +1,10 @@
 //! Parses a policy and an approval request strictly: an owner must not believe that a misspelt rule protects them.
 //!
-//! Unlike in other bodies, unknown members are refused. An optional member may be `null`.
+//! Unknown members are refused. An optional member may be `null`.
 
 use base::clock::Timestamp;
 use base::contact;
-use base::input::FieldError;
+use base::input::{self, FieldError};
 use base::money::Usdc;
 use serde_json::{Map, Value};
 use tools::spec::Catalog;
@@ -37,7 +37,8 @@ pub struct Request {
 /// Parses the body of `PUT /v1/agents/me/action-policy`. The error lists every invalid field.
 pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> {
     let mut form = Form::default();
-    form.only(body, "", &["enabled", "rules", "approver", "timeout_seconds"]);
+    // A policy can be put as it was shown, with the time of its last change.
+    form.errors.extend(input::only(&["enabled", "rules", "approver", "timeout_seconds"], &["updated_at"], body, ""));
     let enabled = match given(body, "enabled") {
         None => true,
         Some(Value::Bool(enabled)) => *enabled,
@@ -68,18 +69,21 @@ pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy
     form.done(policy)
 }
 
-/// Parses the body of `POST /v1/approvals`. The error lists every invalid field.
-pub fn request(body: &Object) -> Result<Request, Vec<FieldError>> {
+/// Parses the body of `POST /v1/approvals`. If it names no approver, that of the owner's policy is asked. The error lists
+/// every invalid field.
+pub fn request(body: &Object, of_policy: Option<&Approver>) -> Result<Request, Vec<FieldError>> {
     let mut form = Form::default();
+    form.errors.extend(input::only(&["action_summary", "approver", "preview", "expires_in_seconds"], &[], body, ""));
     let action_summary = match given(body, "action_summary") {
         Some(Value::String(text)) if (1..=2000).contains(&text.chars().count()) => text.clone(),
         Some(Value::String(_)) => form.wrong("action_summary", "must have 1 to 2000 characters").unwrap_or_default(),
         Some(_) => form.wrong("action_summary", "must be a string").unwrap_or_default(),
         None => form.wrong("action_summary", "is required").unwrap_or_default(),
     };
-    let approver = match given(body, "approver") {
-        Some(approver) => form.approver(approver),
-        None => form.wrong("approver", "is required").unwrap_or_default(),
+    let approver = match (given(body, "approver"), of_policy.and_then(Approver::one)) {
+        (Some(approver), _) => form.approver(approver),
+        (None, Some(approver)) => approver,
+        (None, None) => form.wrong("approver", "is required: no action policy names an approver").unwrap_or_default(),
     };
     let names_one = approver.email.is_some() != approver.phone.is_some();
     if form.errors.is_empty() && !names_one {
@@ -120,12 +124,7 @@ impl Form {
 
     /// Refuses unknown members.
     fn only(&mut self, object: &Object, path: &str, known: &[&str]) {
-        for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
-            // The name is the caller's text and may be long.
-            let name: String = name.chars().take(64).collect();
-            let path = if path.is_empty() { name } else { format!("{path}.{name}") };
-            self.wrong::<()>(path, "is not a known member");
-        }
+        self.errors.extend(input::only(known, &[], object, path));
     }
 
     fn seconds(&mut self, body: &Object, name: &str) -> u32 {
@@ -338,7 +337,7 @@ mod tests {
         });
         let now = Timestamp::from_secs(0);
         let read = policy(&CATALOG, body.as_object().unwrap(), now).unwrap();
-        let mut view = read.view();
+        let view = read.view();
         assert_eq!(view["rules"][0]["id"], "rule_1");
         assert_eq!(view["rules"][0]["when"], json!({"amount_over_usdc": "0.100000"}));
         assert_eq!(
@@ -347,7 +346,7 @@ mod tests {
         );
         assert_eq!(view["rules"][4]["when"]["outside_hours"]["days"], json!([0, 1]));
         assert_eq!((&view["enabled"], &view["timeout_seconds"]), (&json!(true), &json!(3600)));
-        view.as_object_mut().unwrap().remove("updated_at");
+        assert!(view["updated_at"].is_string());
         assert_eq!(policy(&CATALOG, view.as_object().unwrap(), now).unwrap(), read);
     }
 

@@ -1,15 +1,18 @@
 //! The check before a price is quoted or charged: does the action policy allow this call?
 
+use std::time::Duration;
+
 use base::clock::Timestamp;
 use base::digest::canonical_json;
-use base::ids::AgentId;
+use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
+use evm::Address;
 use platform::http::ApiError;
 use platform::store::{Db, Write};
 use serde_json::{Map, Value, json};
 use tools::spec::ToolSpec;
 
-use super::approval::{Approval, ApprovalId, Source, Status};
+use super::approval::{Approval, ApprovalId, Asker, Source, Status};
 use super::form::MAX_PREVIEW_CHARS;
 use super::moves;
 use super::notice::Notices;
@@ -19,11 +22,16 @@ use super::store::{self, CreateError};
 /// Largest input that its approver can read in full, in bytes.
 const MAX_WHOLE_BYTES: usize = 128 * 1024;
 
+/// A call that was denied is not asked about again for this long, unless the owner changes the policy.
+const DENIED_FOR: Duration = Duration::from_secs(24 * 3600);
+
 /// A tool call, as it would be paid.
 pub struct GateCall<'a> {
     /// Proven by an agent proof, a token or the payment's signature, never by `X-Agent-ID`: a held call sends a mail to its
     /// agent's approver.
-    pub agent: AgentId,
+    pub wallet: Address,
+    /// The access token that was used.
+    pub token: Option<TokenId>,
     pub tool: &'a ToolSpec,
     /// The tool's own input, validated.
     pub input: &'a Map<String, Value>,
@@ -35,6 +43,12 @@ pub struct GateCall<'a> {
     /// Set for the paid request: the approval that releases the call is used up with it.
     pub consume: bool,
     pub now: Timestamp,
+}
+
+impl GateCall<'_> {
+    fn agent(&self) -> AgentId {
+        AgentId::of(self.wallet)
+    }
 }
 
 /// Why a call may be made.
@@ -53,7 +67,7 @@ pub enum GateVerdict {
 /// 403 `action_denied_by_policy`; 403 `approval_required` with the new or existing approval; 403 `approval_invalid` for an
 /// approval that does not release this call; 409 `too_many_pending_approvals`.
 pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Result<GateVerdict, ApiError> {
-    let Some(policy) = store::policy(db, call.agent).await? else { return Ok(GateVerdict::Allowed) };
+    let Some(policy) = store::policy(db, call.agent()).await? else { return Ok(GateVerdict::Allowed) };
     match policy.judge(call.tool, call.input, call.amount, call.now) {
         Verdict::Allow => Ok(GateVerdict::Allowed),
         Verdict::Deny { rule } => Err(ApiError::ActionDenied { rule: rule.id.clone() }),
@@ -72,7 +86,7 @@ pub fn approval_was_used() -> ApiError {
 async fn release(db: &Db, call: &GateCall<'_>, id: &str) -> Result<GateVerdict, ApiError> {
     let unknown = || ApiError::ApprovalInvalid("there is no such approval of this agent");
     let id: ApprovalId = id.parse().map_err(|_| unknown())?;
-    let approval = store::load(db, call.agent, &id).await?.ok_or_else(unknown)?;
+    let approval = store::load(db, call.agent(), &id).await?.ok_or_else(unknown)?;
     if let Some(wrong) = mismatch(&approval, call) {
         return Err(ApiError::ApprovalInvalid(wrong));
     }
@@ -100,7 +114,8 @@ fn mismatch(approval: &Approval, call: &GateCall<'_>) -> Option<&'static str> {
     }
 }
 
-/// The error for a held call: with its open approval (pending, or approved and unused), or with a new one.
+/// The error for a held call: with its open approval (pending, or approved and unused), or with a new one. A call that was
+/// denied lately gets no new one, so that an agent that repeats it does not mail the approver each time.
 async fn hold(
     db: &Db,
     notices: &Notices,
@@ -108,11 +123,18 @@ async fn hold(
     policy: &Policy,
     rule: &Rule,
 ) -> Result<ApiError, ApiError> {
-    let before = store::held(db, call.agent, call.tool.name, call.body).await?;
+    let before = store::held(db, call.agent(), call.tool.name, call.body).await?;
     if let Some(approval) = before.as_ref().filter(|approval| still_counts(approval, call)) {
         return Ok(required(approval, call.now));
     }
-    let mut approval = new_approval(call, policy, rule);
+    if before.as_ref().is_some_and(|approval| was_denied(approval, call, policy)) {
+        return Ok(ApiError::ApprovalInvalid(
+            "this call was denied: change it, or talk to your owner; the same call is asked about again a day after the \
+             denial, or once the owner changes the policy",
+        ));
+    }
+    let asked_by = Some(Asker::of(db, call.wallet, call.token).await);
+    let mut approval = Approval { asked_by, ..new_approval(call, policy, rule) };
     let before = before.as_ref().map(|approval| &approval.approval_id);
     let bound = store::Call { tool: call.tool.name, body: call.body, before };
     match store::create(db, &approval, Some(bound), call.now).await {
@@ -121,7 +143,7 @@ async fn hold(
             Ok(required(&approval, call.now))
         }
         Err(CreateError::Exists(id)) => {
-            let approval = store::load(db, call.agent, &id).await?.unwrap_or(approval);
+            let approval = store::load(db, call.agent(), &id).await?.unwrap_or(approval);
             Ok(required(&approval, call.now))
         }
         Err(CreateError::TooManyPending) => Err(ApiError::TooManyPendingApprovals),
@@ -134,6 +156,12 @@ async fn hold(
 fn still_counts(approval: &Approval, call: &GateCall<'_>) -> bool {
     let waits = matches!(approval.status_at(call.now), Status::Pending | Status::Approved);
     waits && approval.amount.is_some_and(|amount| call.amount <= amount)
+}
+
+/// Whether the call was denied under this policy within [`DENIED_FOR`].
+fn was_denied(approval: &Approval, call: &GateCall<'_>, policy: &Policy) -> bool {
+    let lately = |at: Timestamp| at >= policy.updated_at && call.now < at.plus(DENIED_FOR);
+    approval.status == Status::Denied && approval.decided_at.is_some_and(lately)
 }
 
 fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
@@ -150,7 +178,8 @@ fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
         whole: (cut && whole.len() <= MAX_WHOLE_BYTES).then_some(whole),
         cut,
         policy_rule: Some(rule.id.clone()),
-        ..Approval::pending(call.agent, policy.approver.clone(), policy.timeout_seconds, call.now)
+        timezone: policy.timezone().cloned(),
+        ..Approval::pending(call.agent(), policy.approver.clone(), policy.timeout_seconds, call.now)
     }
 }
 

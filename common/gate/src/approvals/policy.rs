@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tools::spec::ToolSpec;
 
 use super::approver::Approver;
-use super::hours::{self, Hours};
+use super::hours::{self, Hours, Zone};
 
 /// Names for the actions that reach other people or buy things, each with the path of its tool. A rule may also name any
 /// tool of the catalog, or `*` for every paid call.
@@ -101,6 +101,14 @@ impl Policy {
             (None, Some(rule)) => Verdict::Hold { rule },
             (None, None) => Verdict::Allow,
         }
+    }
+
+    /// The owner's time zone: that of the first rule about hours.
+    pub fn timezone(&self) -> Option<&Zone> {
+        self.rules.iter().find_map(|rule| match &rule.when {
+            When::OutsideHours(hours) => Some(&hours.timezone),
+            _ => None,
+        })
     }
 
     /// The policy as its owner sees it. The same JSON can be put again.
