@@ -838,7 +838,7 @@ fn without_a_source_nothing_is_sold_or_the_charge_is_paid_back() {
         let stack = stack_with(|options| options).await;
         let payer = Payer::new(&stack).await;
         let calls = [
-            ("/v1/tools/research/people", json!({"skills": ["sailing"]}), "0.010000"),
+            ("/v1/tools/research/people", json!({"job_titles": ["Sailor"]}), "0.010000"),
             ("/v1/tools/find/company", json!({"name": "Example"}), "0.010000"),
             ("/v1/tools/lookup/person-dossier", json!({"name": "Jane Doe"}), "0.050000"),
             (
@@ -866,6 +866,40 @@ fn without_a_source_nothing_is_sold_or_the_charge_is_paid_back() {
             let reason = job["error_reason"].as_str().unwrap();
             assert!(["provider_not_configured", "not_in_local_index"].contains(&reason), "{path}: {job}");
             assert_eq!(job["credited_usdc"], price, "{path}");
+        }
+    });
+}
+
+/// Filters about what no page states: without a vendor nothing could be found, so nothing is sold.
+#[test]
+fn filters_that_only_vendors_judge_are_refused_before_a_price() {
+    run(async {
+        let vendor = Server::start(|_, asked| panic!("a price asks no vendor: {asked:?}")).await;
+        let (alone, helped) = (stack_with(|options| options).await, asking(&[("peopledatalabs", &vendor)]).await);
+        has_pages(&alone).await;
+        let (alone, helped) = (Payer::with(&alone, 0).await, Payer::with(&helped, 0).await);
+        let (people, company) = ("/v1/tools/research/people", "/v1/tools/research/company");
+        for (path, body) in [
+            (people, json!({"skills": ["sailing"]})),
+            (people, json!({"job_titles": ["cto"], "industry": ["software"]})),
+            (people, json!({"company_domains": ["example.com"], "filters": {"company_size": "51-200"}})),
+            (company, json!({"name": "Example", "funding_stage": "seed"})),
+            (company, json!({"domain": "example.com", "size": "51-200"})),
+            (company, json!({"industry": ["software"], "min_employee_count": 10})),
+            (company, json!({"industry": ["software"], "max_employee_count": 10})),
+        ] {
+            let refused = alone.client.post(path, &[], &body).await;
+            assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{body}: {}", refused.text);
+            assert_eq!(refused.json()["reason"], "provider_not_configured", "{body}");
+            assert_eq!(helped.client.post(path, &[], &body).await.status, 402, "{body}: a vendor can judge it");
+        }
+        for (path, body) in [
+            (people, json!({"job_titles": ["cto"], "skills": []})),
+            (people, json!({"company_domains": ["example.com"], "seniority": ["vp"]})),
+            (company, json!({"name": "Example", "industry": ["software"]})),
+        ] {
+            let priced = alone.client.post(path, &[], &body).await;
+            assert_eq!(priced.status, 402, "{body}: pages can tell: {}", priced.text);
         }
     });
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use base::input::{Field, FieldError, Kind};
 use base::money::Usdc;
+use platform::config::Capability;
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value, json};
-use tools::spec::{Price, ToolSpec};
+use tools::spec::{Need, Price, ToolSpec};
 use tools::{Runner, Running, Source, Task, ToolError, Toolbox};
 
 use super::input::{self, DOMAIN_KIND, SAYS, texts};
@@ -41,7 +42,10 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "Most rows; default 10"),
     ],
     check,
-    needs: |_, input| super::needs(input.contains_key("domain")),
+    needs: |_, input| match only_vendors_judge(&filter(input)) {
+        true => vec![Need::Provider(Capability::People)],
+        false => super::needs(input.contains_key("domain")),
+    },
     example: || json!({"name": "Example", "limit": 5}),
     output,
     ..ToolSpec::QUEUED
@@ -122,14 +126,17 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     })
 }
 
+/// Whether the filter asks for what companies' sites do not state, so that only a vendor can find any.
+fn only_vendors_judge(filter: &CompanyFilter) -> bool {
+    filter.size.is_some()
+        || filter.min_employees.is_some()
+        || filter.max_employees.is_some()
+        || filter.funding_stage.is_some()
+}
+
 /// Companies at the given domain, or on known pages.
 async fn look(enquiry: &Enquiry, filter: &CompanyFilter) -> (Vec<Company>, Vec<Origin>, Option<ToolError>) {
     let (mut rows, mut sources, mut search) = (Vec::new(), Vec::new(), None);
-    // Company sites do not state these values, so with such a filter nothing can match.
-    let unknown = filter.size.is_some()
-        || filter.min_employees.is_some()
-        || filter.max_employees.is_some()
-        || filter.funding_stage.is_some();
     let mut hosts: Vec<(String, &'static str)> = Vec::new();
     match &filter.domain {
         Some(domain) => hosts.push((domain.clone(), "site")),
@@ -156,7 +163,7 @@ async fn look(enquiry: &Enquiry, filter: &CompanyFilter) -> (Vec<Company>, Vec<O
             }
         }
     }
-    if unknown {
+    if only_vendors_judge(filter) {
         return (rows, sources, search);
     }
     for (host, source) in hosts {

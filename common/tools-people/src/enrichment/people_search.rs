@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use base::input::{Field, FieldError, Kind};
 use base::money::Usdc;
+use platform::config::Capability;
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value, json};
-use tools::spec::{Price, ToolSpec};
+use tools::spec::{Need, Price, ToolSpec};
 use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 
 use super::input::{self, PHONES, SAYS, WORDS, texts};
@@ -63,7 +64,13 @@ pub static SPEC: ToolSpec = ToolSpec {
         PHONES,
     ],
     check,
-    needs: |_, input| super::needs(!filter(input).company_domains.is_empty()),
+    needs: |_, input| {
+        let filter = filter(input);
+        match only_vendors_judge(&filter) {
+            true => vec![Need::Provider(Capability::People)],
+            false => super::needs(!filter.company_domains.is_empty()),
+        }
+    },
     example: || json!({"job_titles": ["Head of Sales"], "company_domains": ["example.com"], "limit": 10}),
     output,
     ..ToolSpec::QUEUED
@@ -232,6 +239,11 @@ async fn look(enquiry: &Enquiry, filter: &PeopleFilter) -> (Vec<Person>, Vec<Ori
     (rows, sources, search)
 }
 
+/// Whether the filter asks for what pages do not state, so that only a vendor can find anybody.
+fn only_vendors_judge(filter: &PeopleFilter) -> bool {
+    !filter.skills.is_empty() || !filter.industry.is_empty() || filter.company_size.is_some()
+}
+
 /// Whether a person matches the filter. Unknown values do not match.
 fn fits(person: &Person, filter: &PeopleFilter) -> bool {
     let has = |value: &Option<String>, wanted: &[String]| {
@@ -243,10 +255,7 @@ fn fits(person: &Person, filter: &PeopleFilter) -> bool {
         wanted.is_empty() || wanted.iter().any(|wanted| domain == wanted || domain.ends_with(&format!(".{wanted}")))
     };
     let about = Some([&person.title, &person.summary].into_iter().flatten().cloned().collect::<Vec<_>>().join(" "));
-    // Company sites do not state these.
-    let unknown =
-        [&filter.skills, &filter.industry].iter().any(|list| !list.is_empty()) || filter.company_size.is_some();
-    !unknown
+    !only_vendors_judge(filter)
         && has(&person.title, &filter.job_titles)
         && has(&person.title, &filter.seniority)
         && has(&about, &filter.keywords)
