@@ -51,6 +51,11 @@ fn question() -> Value {
     json!({"action_summary": "Buy a boat", "approver": {"email": APPROVER}, "expires_in_seconds": 600})
 }
 
+/// How many mails were sent.
+fn mails(stack: &Stack) -> usize {
+    std::fs::read_dir(&stack.outbox).map_or(0, |files| files.count())
+}
+
 /// The path of the link in the mail about an approval.
 pub(crate) fn link(stack: &Stack, approval: &Value) -> String {
     let id = approval["approval_id"].as_str().expect("an id");
@@ -80,6 +85,10 @@ fn only_the_wallet_can_change_or_remove_its_policy() {
         let policy = get(&stack, &payer, POLICY).await;
         assert_eq!(policy, put.json()["data"]);
         assert_eq!(policy["rules"][0]["when"], json!({"amount_over_usdc": "0.500000"}));
+        let again = send(&stack, &payer, "PUT", POLICY, policy.clone()).await;
+        assert_eq!(again.status, 200, "a policy can be put as it was shown: {}", again.text);
+        let policy = get(&stack, &payer, POLICY).await;
+        assert_eq!((&policy["rules"], &policy["approver"]["email"]), (&put.json()["data"]["rules"], &json!(APPROVER)));
 
         let bad = send(&stack, &payer, "PUT", POLICY, json!({"rules": [{}], "enable": false})).await;
         assert_eq!(bad.error(), (400, "invalid_request".to_owned()));
@@ -87,10 +96,7 @@ fn only_the_wallet_can_change_or_remove_its_policy() {
         assert_eq!(get(&stack, &payer, POLICY).await, policy, "what is refused changes nothing");
 
         // A token can read the policy but cannot loosen it.
-        let now = stack.app.clock.now();
-        let minted =
-            platform::auth::token::mint(&stack.app.db, "agent_", payer.address(), None, None, now).await.unwrap();
-        let bearer = format!("Bearer {}", minted.unwrap().secret);
+        let bearer = payer.token(&stack).await;
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
         let as_token = async |method: &str, path: &str, body: &str| {
             payer.client.send(method, path, &headers, body.to_owned()).await.expect("an answer")
@@ -98,7 +104,7 @@ fn only_the_wallet_can_change_or_remove_its_policy() {
         assert_eq!(as_token("GET", POLICY, "").await.json()["data"], policy);
         let approval = ask(&stack, &payer, question()).await;
         let cancel = format!("{APPROVALS}/{}/cancel", approval["approval_id"].as_str().unwrap());
-        for (method, path) in [("PUT", POLICY), ("DELETE", POLICY), ("POST", APPROVALS), ("POST", cancel.as_str())] {
+        for (method, path) in [("PUT", POLICY), ("DELETE", POLICY), ("POST", cancel.as_str())] {
             let answer = as_token(method, path, "{}").await;
             assert_eq!(answer.error(), (403, "access_tokens_wallet_only".to_owned()), "{method} {path}");
         }
@@ -107,6 +113,46 @@ fn only_the_wallet_can_change_or_remove_its_policy() {
         let gone = send(&stack, &payer, "DELETE", POLICY, Value::Null).await;
         assert_eq!(gone.json(), json!({"success": true, "data": null}));
         assert_eq!(get(&stack, &payer, POLICY).await, Value::Null);
+    });
+}
+
+/// Asking costs a mail to somebody. A token may ask the approver whom its owner chose; a stolen one mails no strangers.
+#[test]
+fn a_token_may_ask_its_owners_approver_and_nobody_else() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let token = payer.token(&stack).await;
+        let by_token =
+            |path: &'static str, body: Value| payer.clone().call(path, vec![("authorization", token.clone())], body);
+        let wallet_only = (403, "access_tokens_wallet_only".to_owned());
+        assert_eq!(by_token(APPROVALS, question()).await.error(), wallet_only, "no approver is known");
+        let no_default = send(&stack, &payer, "POST", APPROVALS, json!({"action_summary": "x"})).await;
+        assert_eq!((no_default.status, &no_default.json()["details"][0]["path"]), (400, &json!("approver")));
+        put_rules(&stack, &payer, json!([])).await;
+
+        for approver in [json!({"email": "stranger@example.com"}), json!({"phone": "+15551234567"})] {
+            let refused = by_token(APPROVALS, json!({"action_summary": "x", "approver": approver})).await;
+            assert_eq!(refused.error(), wallet_only, "{approver}");
+        }
+        let wrong = by_token(APPROVALS, json!({"action_summary": "x", "approver_email": APPROVER})).await;
+        assert_eq!((wrong.status, &wrong.json()["details"][0]["path"]), (400, &json!("approver_email")));
+        assert_eq!(mails(&stack), 0);
+
+        for body in [json!({"action_summary": "Buy a boat"}), question()] {
+            let asked = by_token(APPROVALS, body).await;
+            assert_eq!(asked.status, 201, "{}", asked.text);
+            let approval = asked.json()["data"].clone();
+            assert_eq!(approval["asked_by"]["wallet"], payer.address().to_string());
+            assert!(approval["asked_by"]["token_id"].is_string(), "{approval}");
+            let id = approval["approval_id"].as_str().unwrap();
+            let headers = [("authorization", token.as_str()), ("content-type", "application/json")];
+            let path = format!("{APPROVALS}/{id}/cancel");
+            let cancel = payer.client.send("POST", &path, &headers, "{}".to_owned()).await.expect("an answer");
+            assert_eq!(cancel.error(), wallet_only, "only the wallet takes a question back");
+            assert_eq!(decide(&payer, &link(&stack, &approval), "decision=approve").await.status, 200);
+        }
+        assert_eq!(mails(&stack), 2);
     });
 }
 
@@ -313,7 +359,8 @@ impl<'a> Asking<'a> {
 
     async fn check(&self, approval_id: Option<&str>, consume: bool) -> Result<GateVerdict, ApiError> {
         let call = GateCall {
-            agent: self.payer.agent(),
+            wallet: self.payer.address(),
+            token: None,
             tool: CATALOG.find("web_read").unwrap(),
             input: &self.input,
             amount: self.amount,
@@ -543,6 +590,100 @@ fn an_approved_call_is_paid_once() {
         assert!(explained["approval"]["decision_receipt"].is_object(), "{explained}");
         let notes = payer.get("/v1/tools/notifications").await.json();
         assert!(notes["notifications"].as_array().unwrap().iter().any(|note| note["type"] == "approval_decided"));
+    });
+}
+
+/// An agent repeats a call that a human denied, without naming the approval: the human gets no second mail about it, until
+/// a day has passed or the owner changes the policy.
+#[test]
+fn a_denied_call_does_not_mail_again() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let rules = json!([{"tool": "*", "action": "require_approval", "when": {"always": true}}]);
+        put_rules(&stack, &payer, rules.clone()).await;
+        let call =
+            |body: Value| payer.clone().call(crate::support::VIN_PATH, vec![("authorization", token.clone())], body);
+        let same = json!({"vin": crate::support::VIN});
+        let denied = async || {
+            let held = call(same.clone()).await;
+            assert_eq!(held.error(), (403, "approval_required".to_owned()), "{}", held.text);
+            let page = link(&stack, &held.json()["approval"]);
+            assert_eq!(decide(&payer, &page, "decision=deny").await.status, 200);
+            for _ in 0..3 {
+                let repeated = call(same.clone()).await;
+                assert_eq!(repeated.error(), (403, "approval_invalid".to_owned()), "{}", repeated.text);
+            }
+        };
+        denied().await;
+        assert_eq!(mails(&stack), 1);
+        let other = call(json!({"vin": crate::support::VIN, "model_year": 2003})).await;
+        assert_eq!((other.error().1.as_str(), mails(&stack)), ("approval_required", 2), "another call is asked about");
+        clock.advance(Duration::from_secs(1));
+        put_rules(&stack, &payer, rules).await;
+        denied().await;
+        assert_eq!(mails(&stack), 3, "the owner changed the policy");
+        clock.advance(Duration::from_secs(24 * 3600));
+        denied().await;
+        assert_eq!(mails(&stack), 4, "a day passed");
+        assert_eq!(crate::support::books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 100_000);
+    });
+}
+
+/// People know a wallet, a token by its name, an amount and their own time; not ids of agents.
+#[test]
+fn mail_and_page_name_wallet_token_amount_and_local_time() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let hours = json!({"outside_hours": {"timezone": "Europe/Berlin", "start": 9, "end": 17}});
+        let always = json!({"tool": "vin_decode", "action": "require_approval", "when": {"always": true}});
+        put_rules(&stack, &payer, json!([always, {"tool": "voice", "action": "deny", "when": hours}])).await;
+        let minted = send(&stack, &payer, "POST", "/v1/agents/me/access-tokens", json!({"name": "laptop"})).await;
+        let token = format!("Bearer {}", minted.json()["data"]["token"].as_str().expect("a token"));
+        let body = json!({"vin": crate::support::VIN});
+        let held = payer.clone().call(crate::support::VIN_PATH, vec![("authorization", token)], body).await.json();
+        let approval = &held["approval"];
+        assert_eq!(approval["asked_by"]["token_name"], "laptop", "{held}");
+
+        let berlin = "Europe/Berlin".parse().unwrap();
+        let local = base::hours::for_people(clock.now().plus(Duration::from_secs(600)), Some(&berlin));
+        let title = CATALOG.find("vin_decode").expect("a tool").title;
+        let wallet = payer.address().to_string();
+        let id = approval["approval_id"].as_str().expect("an id");
+        let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+        for part in [
+            format!("{title} (vin_decode) for 0.005000 USDC."),
+            format!("Wallet: {wallet}\r\n"),
+            "Access token: laptop\r\n".to_owned(),
+            format!("Answer until: {local}\r\n"),
+        ] {
+            assert!(mail.contains(&part), "{part:?} in {mail}");
+        }
+        assert!(!mail.contains(&payer.agent().to_string()), "{mail}");
+
+        let path = link(&stack, approval);
+        let page = payer.client.get(&path, &[]).await.text;
+        for part in [wallet.as_str(), "laptop", "0.005000 USDC", local.as_str()] {
+            assert!(page.contains(&format!("<dd>{part}</dd>")), "{part} in {page}");
+        }
+        let at = |page: &str, part: &str| page.find(part).unwrap_or_else(|| panic!("{part} in {page}"));
+        assert!(at(&page, "<dl>") < at(&page, "<form") && at(&page, "<form") < at(&page, "<pre>"), "{page}");
+        let decided = decide(&payer, &path, "decision=deny").await.text;
+        assert!(at(&decided, "<p class=verdict>Denied") < at(&decided, "<dl>"), "the verdict comes first: {decided}");
     });
 }
 

@@ -1,6 +1,7 @@
 //! Notifies the approver: a mail with the link.
 //!
-//! The mail contains none of the agent's own text. That is on the page behind the link.
+//! The mail contains none of the agent's own text. That is on the page behind the link. Only a token's name is told, if it is
+//! no more than a name.
 
 use base::clock::Timestamp;
 use ledger::account;
@@ -8,11 +9,14 @@ use platform::config::Config;
 use platform::mail::{Letter, MailError, Mailer, PATIENCE};
 use platform::store::{Db, StoreError};
 
-use super::approval::Approval;
+use super::approval::{Approval, Asker, Source};
 use super::store::{self, LinkToken};
 
 /// The `notify_error` if no mail can be sent here.
 const NOT_CONFIGURED: &str = "provider_not_configured";
+
+/// Longest name of an access token in a mail, in characters.
+const MAX_NAME: usize = 40;
 
 /// Notifies approvers.
 #[derive(Clone)]
@@ -79,17 +83,19 @@ impl Notices {
 
     fn letter(&self, approval: &Approval, to: &str, link: &str) -> Letter {
         let service = self.mailer.service_name();
-        let what = match (&approval.tool, approval.amount) {
-            (Some(tool), Some(amount)) => format!("It wants to call {tool} for {amount} USDC."),
-            _ => "It asks for your decision on something it wants to do.".to_owned(),
+        let what = match approval.source {
+            // Our own words: the tool's title and name, and the price.
+            Source::Policy => format!("It wants to make this call: {}.", approval.action_summary),
+            Source::Api => "It asks for your decision on something it wants to do.".to_owned(),
         };
         let text = format!(
-            "An agent on {service} needs your decision.\n\n{what}\n\nRead what it is about, and approve or deny it:\n\n\
-             {link}\n\nThe link is good until {until}, for one decision. If you do nothing, the answer is no.\n\
+            "An agent on {service} needs your decision.\n\n{what}\n\n{who}Answer until: {until}\n\n\
+             Read what it is about, and approve or deny it:\n\n{link}\n\n\
+             The link is for one decision. If you do nothing, the answer is no.\n\
              Do not pass the link on: whoever has it decides. If you know of no such agent, ignore this mail.\n\n\
-             Agent: {agent}\nApproval: {id}\n",
-            until = approval.expires_at,
-            agent = approval.agent_id,
+             Approval: {id}\n",
+            who = who(approval),
+            until = approval.told(approval.expires_at),
             id = approval.approval_id,
         );
         let id = approval.approval_id.to_string();
@@ -97,7 +103,47 @@ impl Notices {
     }
 }
 
+/// The lines that say who asks.
+fn who(approval: &Approval) -> String {
+    let Some(asker) = &approval.asked_by else { return format!("Agent: {}\n", approval.agent_id) };
+    let token = token_in_mail(asker).map(|token| format!("Access token: {token}\n"));
+    format!("Wallet: {}\n{}", asker.wallet, token.unwrap_or_default())
+}
+
+/// The access token as a mail tells it: its name, or its id if the name could be more than a name. Whoever has the wallet
+/// chose the name and may choose the mail's receiver too, so a name could be a message to a stranger.
+fn token_in_mail(asker: &Asker) -> Option<String> {
+    let id = asker.token_id?;
+    let is_name = |name: &&String| {
+        let fits = |letter: u8| letter.is_ascii_alphanumeric() || b" -_".contains(&letter);
+        (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits)
+    };
+    Some(asker.token_name.as_ref().filter(is_name).cloned().unwrap_or_else(|| id.to_string()))
+}
+
 enum Failure {
     NoApprover,
     Mail(MailError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_tells_only_a_name_that_is_no_message() {
+        let id = base::ids::TokenId::made_at(Timestamp::from_secs(1_795_000_000));
+        let told = |name: Option<&str>| {
+            let (wallet, token_name) = (evm::Address::ZERO, name.map(str::to_owned));
+            token_in_mail(&Asker { wallet, token_id: Some(id), token_name })
+        };
+        assert_eq!(told(Some("laptop 2_b-c")).as_deref(), Some("laptop 2_b-c"));
+        let long = "x".repeat(MAX_NAME + 1);
+        for other in
+            [None, Some(""), Some("pay at evil.example"), Some("a\r\nBcc: b"), Some("évil"), Some(long.as_str())]
+        {
+            assert_eq!(told(other), Some(id.to_string()), "{other:?}");
+        }
+        assert_eq!(token_in_mail(&Asker { wallet: evm::Address::ZERO, token_id: None, token_name: None }), None);
+    }
 }

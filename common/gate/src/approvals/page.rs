@@ -11,7 +11,7 @@ use base::encoding::base64_standard;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
-use super::approval::{Approval, Status};
+use super::approval::{Approval, Asker, Status};
 use super::decision::Decision;
 
 /// Most characters of a note.
@@ -33,8 +33,12 @@ button{font:inherit;font-weight:600;padding:.75rem 1.5rem;margin:.75rem .75rem 0
 pub fn show(approval: &Approval, service: &str, now: Timestamp, status: StatusCode) -> Response {
     let asking = approval.status_at(now) == Status::Pending;
     let title = if asking { "An agent needs your decision" } else { "This question is closed" };
-    let end = if asking { form(approval) } else { verdict(approval, now) };
-    let main = format!("<h1>{title}</h1>{}{end}", what(approval));
+    let (summary, facts) = (format!("<p class=quote>{}</p>", escaped(&approval.action_summary)), facts(approval));
+    // The answer comes before the details. Who has to decide first reads what about.
+    let main = match asking {
+        true => format!("<h1>{title}</h1>{summary}{facts}{}{}", form(approval), preview(approval)),
+        false => format!("<h1>{title}</h1>{}{summary}{facts}{}", verdict(approval, now), preview(approval)),
+    };
     page(status, service, title, &main)
 }
 
@@ -43,7 +47,8 @@ pub fn say(status: StatusCode, service: &str, title: &str, text: &str) -> Respon
     page(status, service, title, &format!("<h1>{}</h1><p>{}</p>", escaped(title), escaped(text)))
 }
 
-fn what(approval: &Approval) -> String {
+/// Who asks, for what, until when.
+fn facts(approval: &Approval) -> String {
     let mut rows = String::new();
     let mut row = |name: &str, value: &str| {
         rows.push_str(&format!("<dt>{name}</dt><dd>{}</dd>", escaped(value)));
@@ -54,12 +59,23 @@ fn what(approval: &Approval) -> String {
     if let Some(amount) = approval.amount {
         row("Price", &format!("{amount} USDC"));
     }
+    match &approval.asked_by {
+        Some(asker) => row("Wallet", &asker.wallet.to_string()),
+        None => row("Agent", &approval.agent_id.to_string()),
+    }
+    if let Some(Asker { token_id: Some(id), token_name, .. }) = &approval.asked_by {
+        row("Access token", token_name.as_deref().unwrap_or(&id.to_string()));
+    }
     if let Some(rule) = &approval.policy_rule {
         row("Held by rule", rule);
     }
-    row("Agent", &approval.agent_id.to_string());
-    row("Asked at", &approval.created_at.to_string());
-    row("Answer until", &approval.expires_at.to_string());
+    row("Asked at", &approval.told(approval.created_at));
+    row("Answer until", &approval.told(approval.expires_at));
+    format!("<dl>{rows}</dl>")
+}
+
+/// The action in full, as far as it is stored.
+fn preview(approval: &Approval) -> String {
     let shown = approval.shown().map(|shown| {
         let value: Value = serde_json::from_str(shown).unwrap_or_default();
         let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -70,7 +86,7 @@ fn what(approval: &Approval) -> String {
         };
         format!("<p>{says}</p><pre>{}</pre>", escaped(&pretty))
     });
-    format!("<p class=quote>{}</p><dl>{rows}</dl>{}", escaped(&approval.action_summary), shown.unwrap_or_default())
+    shown.unwrap_or_default()
 }
 
 fn form(approval: &Approval) -> String {
@@ -95,7 +111,7 @@ fn verdict(approval: &Approval, now: Timestamp) -> String {
         (None, Status::Cancelled) => "Cancelled by the agent",
         (None, _) => "Nobody answered in time, so the answer was no",
     };
-    let at = approval.decided_at.map(|at| format!(" at {at}")).unwrap_or_default();
+    let at = approval.decided_at.map(|at| escaped(&format!(": {}", approval.told(at)))).unwrap_or_default();
     let note = approval.decision_note.as_deref().map(|note| format!("<p class=quote>{}</p>", escaped(note)));
     format!("<p class=verdict>{text}{at}.</p>{}", note.unwrap_or_default())
 }
