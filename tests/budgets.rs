@@ -275,7 +275,7 @@ fn the_alert_address_gets_one_budget_mail_a_day() {
         join_all((0..10).map(|_| call(&first))).await;
         assert_eq!(mails_after(11).await, 1);
         let mail = kept.lock().unwrap().clone();
-        for part in ["To: <owner@example.com>", "of 0.500000 USDC", &format!("Agent: {}", first.0.agent())] {
+        for part in ["To: <owner@example.com>", "of 0.500000 USDC", &format!("Wallet: {}", first.0.address())] {
             assert!(mail.contains(part), "{part} in {mail}");
         }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use base::money::Usdc;
+use evm::Address;
 use serde::{Deserialize, Serialize};
 
 /// Shares are counted in millionths.
@@ -24,6 +25,9 @@ pub struct Budget {
     pub pause_at: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alert_email: Option<String>,
+    /// The wallet that set `alert_email`, for the mail: an agent's id says nothing to its owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wallet: Option<Address>,
     /// Daily caps by tool (wire name), in micro-USDC.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, Usdc>,
@@ -40,6 +44,7 @@ impl Default for Budget {
             alert_at: DEFAULT_ALERT_AT,
             pause_at: WHOLE,
             alert_email: None,
+            wallet: None,
             tools: BTreeMap::new(),
             payees: BTreeMap::new(),
         }

@@ -65,6 +65,7 @@ pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> R
             let account = account::change_rules(&app.db, caller.agent, |account| {
                 let budget = account.budget.get_or_insert_default();
                 change.apply(budget);
+                budget.wallet = budget.alert_email.as_ref().map(|_| caller.wallet);
                 if *budget == Budget::default() {
                     account.budget = None;
                 }

@@ -75,13 +75,18 @@ async fn look_after(db: &Db, mailer: &Mailer, agent: AgentId, name: &str, now: T
 }
 
 fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, day: &Day) -> Letter {
+    // A budget of an older version has no wallet.
+    let who = match budget.wallet {
+        Some(wallet) => format!("Wallet: {wallet}"),
+        None => format!("Agent: {agent}"),
+    };
     let text = format!(
         "An agent on {service} has reached the alert level of its budget.\n\n\
          Spent on {name} (UTC): {spent} of {daily} USDC.\n\
          From {limit} USDC on, calls are refused until midnight UTC.\n\n\
          To stop it now, freeze the agent or lower its budget with the wallet's own key.\n\
          You get this mail at most once a day. If you do not know this agent, ignore it.\n\n\
-         Agent: {agent}\n",
+         {who}\n",
         spent = day.committed,
         daily = budget.daily.unwrap_or_default(),
         limit = budget.daily_limit().unwrap_or_default(),

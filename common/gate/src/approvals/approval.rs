@@ -252,7 +252,7 @@ impl Approval {
             "body_digest": self.body_digest,
             "policy_rule": self.policy_rule,
             "asked_by": self.asked_by.as_ref().map(|asker| json!({
-                "wallet": asker.wallet,
+                "wallet": asker.wallet.to_string(),
                 "token_id": asker.token_id,
                 "token_name": asker.token_name,
             })),
