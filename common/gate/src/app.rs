@@ -186,7 +186,7 @@ impl App {
             return Err(ApiError::AgentMismatch);
         }
         limit::note_owner();
-        Ok((Caller { agent, wallet: token.wallet, session: Session::Token(token.id) }, token))
+        Ok((Caller { agent, wallet: token.wallet, session: Session::Token { id: token.id, caps: token.caps } }, token))
     }
 
     /// The agent whose valid access token the request carries, if any. No rate limit is counted.

@@ -10,6 +10,8 @@ pub enum ClaimPart {
     Job,
     Receipt,
     Day,
+    /// What the access token has spent, if it has a cap for life.
+    Token,
     Account,
     /// The credits' ledger entry, and the end of their hold.
     Credits,

@@ -18,13 +18,14 @@ use ledger::payments::wire::Payment;
 use ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
 use ledger::{day, hold};
 use platform::auth::Caller;
+use platform::auth::token::TokenCaps;
 use platform::http::ApiError;
 use platform::store::{StoreError, WriteError, db, queue};
 use tools::spec::Answer;
 
 use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
-use super::rules::Proposed;
+use super::rules::{Proposed, token_is_spent};
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
@@ -45,6 +46,7 @@ pub struct Sale<'a> {
     agent: AgentId,
     wallet: Address,
     token: Option<TokenId>,
+    caps: TokenCaps,
     quote: Option<Quote>,
     /// The signed payment, and how its signer was recognised.
     payment: Option<(&'a Payment, Signer)>,
@@ -57,14 +59,15 @@ impl<'a> Sale<'a> {
     pub fn signed(order: &'a Order<'a>, payment: &'a Payment, signer: Signer, quote: Option<Quote>) -> Sale<'a> {
         let wallet = payment.authorization.from;
         let token = order.caller.as_ref().and_then(Caller::token);
+        let caps = order.caller.as_ref().map(Caller::caps).unwrap_or_default();
         let agent = AgentId::of(wallet);
-        Sale { order, agent, wallet, token, quote, payment: Some((payment, signer)), paid: None }
+        Sale { order, agent, wallet, token, caps, quote, payment: Some((payment, signer)), paid: None }
     }
 
     /// Paid with credits alone.
     pub fn from_credits(order: &'a Order<'a>, caller: &Caller, quote: Option<Quote>) -> Sale<'a> {
-        let (agent, wallet, token) = (caller.agent, caller.wallet, caller.token());
-        Sale { order, agent, wallet, token, quote, payment: None, paid: None }
+        let (agent, wallet, token, caps) = (caller.agent, caller.wallet, caller.token(), caller.caps());
+        Sale { order, agent, wallet, token, caps, quote, payment: None, paid: None }
     }
 
     pub fn paid_in(self, transaction: String) -> Sale<'a> {
@@ -95,7 +98,7 @@ impl<'a> Sale<'a> {
             // Credits count against the day's budget only when a token spends them.
             None => self.token.map_or(Usdc::ZERO, |_| price),
         };
-        Proposed { agent: self.agent, token: self.token, price, counted }
+        Proposed { agent: self.agent, token: self.token, caps: self.caps, price, counted }
     }
 }
 
@@ -194,6 +197,12 @@ impl Gate {
                     self.tell_over_budget(sale.agent, &refused).await;
                     return Err(refused);
                 }
+                ClaimPart::Token => {
+                    let spend = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
+                    let refused = token_is_spent(spend, sale.proposed());
+                    self.tell_over_budget(sale.agent, &refused).await;
+                    return Err(refused);
+                }
                 ClaimPart::Credits => return Err(ApiError::InvalidQuote),
                 ClaimPart::Account => account = self.again(&sale, &account).await?,
                 ClaimPart::Name => match self.used_meanwhile(&sale).await? {
@@ -240,8 +249,12 @@ impl Gate {
         }
         all.add(ClaimPart::Job, store::create(db, job)?);
         all.add(ClaimPart::Receipt, receipt::create(db, &new_receipt(sale, job, judged))?);
-        if let Some(count) = job.charge.count(db, job.purchase(), account.budget.as_ref(), now)? {
+        let budget = account.budget.as_ref();
+        if let Some(count) = job.charge.count(db, job.purchase(), budget, sale.caps.daily, now)? {
             all.add(ClaimPart::Day, count);
+        }
+        if let Some(count) = job.charge.count_for_life(db, job.purchase(), sale.caps.lifetime)? {
+            all.add(ClaimPart::Token, count);
         }
         let held = sale.held();
         let taken = job.charge.take(db, job.purchase(), held.as_ref(), account.rules, now)?;
@@ -435,6 +448,7 @@ impl Gate {
                 counted: sale.proposed().counted,
                 day: day::name(now),
                 token: sale.token,
+                for_life: sale.token.is_some() && sale.caps.lifetime.is_some(),
             },
             ordered: order.binding.map(|binding| binding.ordered.clone()),
             // The sale of a text is not a job for the seller.

@@ -246,7 +246,7 @@ impl<'a> Order<'a> {
     pub fn spender(&self) -> Option<&Caller> {
         let caller = self.caller.as_ref()?;
         let may_spend = match caller.session {
-            Session::Wallet(Scope::Write | Scope::Submit) | Session::Token(_) => true,
+            Session::Wallet(Scope::Write | Scope::Submit) | Session::Token { .. } => true,
             Session::Wallet(Scope::Read) => self.idempotency_key.is_some(),
         };
         (may_spend && !self.tool.sells_credits).then_some(caller)

@@ -1,8 +1,9 @@
-//! The owner's rules, checked before any money moves: freezes, budgets and the action policy.
+//! The owner's rules, checked before any money moves: freezes, budgets, caps of access tokens and the action policy.
 //!
 //! They are checked when a price is quoted, so that nobody signs a payment that will be refused, and again in the claim.
 //! There, conditions in the same transaction ensure that the account's rules are still those that were checked, and that
-//! the day's counters stay within the caps.
+//! the counters of the day and of the token stay within the caps. A token's caps never change, so those that were read with
+//! the token apply.
 
 use base::clock::Timestamp;
 use base::digest::{canonical_json, sha256_parts};
@@ -16,8 +17,10 @@ use ledger::charge::Charge;
 use ledger::day::{self, Counted, Day};
 use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::receipt::Judged;
+use ledger::token_spend::{self, TokenSpend};
 use ledger::webhooks::{Event, EventKind, outbox};
 use platform::auth::Caller;
+use platform::auth::token::TokenCaps;
 use platform::http::ApiError;
 use platform::http::error::OverBudget;
 use platform::http::{headers, log};
@@ -35,9 +38,11 @@ use crate::approvals::{GateCall, GateVerdict, gate_check};
 pub struct Proposed {
     pub agent: AgentId,
     pub token: Option<TokenId>,
+    /// The token's own caps.
+    pub caps: TokenCaps,
     /// The whole price.
     pub price: Usdc,
-    /// The part that counts against the day's budget.
+    /// The part that counts against the day's budget and the token's caps of a day and for life.
     pub counted: Usdc,
 }
 
@@ -48,7 +53,7 @@ impl Proposed {
             Some(_) => price,
             None => price.checked_sub(credits).unwrap_or_default(),
         };
-        Proposed { agent: caller.agent, token: caller.token(), price, counted }
+        Proposed { agent: caller.agent, token: caller.token(), caps: caller.caps(), price, counted }
     }
 }
 
@@ -128,8 +133,8 @@ impl Gate {
         }
     }
 
-    /// Refuses what the owner's rules do not allow, with the day's counters as they are now. For quotes and dry runs;
-    /// writes nothing.
+    /// Refuses what the owner's rules do not allow, with the counters of day and token as they are now. For quotes and dry
+    /// runs; writes nothing.
     pub(super) async fn check_rules(
         &self,
         order: &Order<'_>,
@@ -137,14 +142,21 @@ impl Gate {
         proposed: Proposed,
     ) -> Result<(), ApiError> {
         self.check_account(order, account, proposed).await?;
-        match budget_of(order, account) {
-            Some(budget) if budget.caps_days() => self.check_day(order, budget, proposed).await,
-            _ => Ok(()),
+        // Buying credits is not limited.
+        if order.tool.sells_credits {
+            return Ok(());
         }
+        let budget = account.budget.as_ref();
+        if budget.is_some_and(Budget::caps_days) || proposed.caps.daily.is_some() {
+            self.check_day(order, budget, proposed).await?;
+        }
+        let (Some(_), Some(token)) = (proposed.caps.lifetime, proposed.token) else { return Ok(()) };
+        let spend = token_spend::load(&self.app.db, proposed.agent, token).await?;
+        over_life(spend, proposed).map_or(Ok(()), |over| Err(ApiError::BudgetExceeded(Box::new(over))))
     }
 
-    /// Refuses what the account alone forbids: freezes and the cap per transaction. The claim checks only this, because a
-    /// condition of its own write enforces the day's caps. So it reads the day only to explain a refusal.
+    /// Refuses what the account and the token alone forbid: freezes and the caps per transaction. The claim checks only this,
+    /// because conditions of its own writes enforce the other caps. So it reads the day only to explain a refusal.
     pub(super) async fn check_account(
         &self,
         order: &Order<'_>,
@@ -157,16 +169,15 @@ impl Gate {
         if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, order.payee()) {
             return Err(ApiError::Frozen { what });
         }
-        match budget_of(order, account) {
+        let budget = account.budget.as_ref();
+        match above_one_call(budget, proposed) {
             // The refusal says how much was spent today.
-            Some(budget) if budget.per_transaction.is_some_and(|cap| proposed.price > cap) => {
-                self.check_day(order, budget, proposed).await
-            }
-            _ => Ok(()),
+            Some(_) => self.check_day(order, budget, proposed).await,
+            None => Ok(()),
         }
     }
 
-    async fn check_day(&self, order: &Order<'_>, budget: &Budget, proposed: Proposed) -> Result<(), ApiError> {
+    async fn check_day(&self, order: &Order<'_>, budget: Option<&Budget>, proposed: Proposed) -> Result<(), ApiError> {
         let now = self.app.clock.now();
         let day = day::load(&self.app.db, proposed.agent, &day::name(now)).await?;
         match over_budget(order, budget, &day, proposed, now) {
@@ -222,7 +233,7 @@ impl Gate {
         }
     }
 
-    /// Notifies the owner, once a day, that the budget stopped a paid call.
+    /// Notifies the owner, once a day for each kind of cap, that a cap stopped a paid call.
     pub(super) async fn tell_over_budget(&self, agent: AgentId, refused: &ApiError) {
         let ApiError::BudgetExceeded(over) = refused else { return };
         let now = self.app.clock.now();
@@ -233,7 +244,7 @@ impl Gate {
             payload: Some(refused.body()["budget"].clone()),
         };
         let begin = day::resets_at(now).minus(std::time::Duration::from_secs(24 * 3600));
-        let cause = format!("budget_exceeded#{}", day::name(now));
+        let cause = format!("budget_exceeded#{}#{}", day::name(now), over.reason);
         let db = &self.app.db;
         let raised = match notifications::raise_for(db, agent, note, &cause, begin, now) {
             Ok(write) => db.write(write).await.map(drop).map_err(StoreError::from),
@@ -248,23 +259,48 @@ impl Gate {
     /// fail.
     pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
         let now = self.app.clock.now();
-        let over = account.budget.as_ref().and_then(|budget| over_budget(order, budget, day, proposed, now));
-        match over {
+        match over_budget(order, account.budget.as_ref(), day, proposed, now) {
             Some(over) => ApiError::BudgetExceeded(Box::new(over)),
             None => ApiError::Unavailable(StoreError::new("the day's counters refused a charge they have room for")),
         }
     }
 }
 
-/// The budget that limits a call. Buying credits is not limited.
-fn budget_of<'a>(order: &Order<'_>, account: &'a Account) -> Option<&'a Budget> {
-    account.budget.as_ref().filter(|_| !order.tool.sells_credits)
+/// The refusal of a charge that would exceed the token's cap for life. `spend` made the claim's condition fail.
+pub(super) fn token_is_spent(spend: TokenSpend, proposed: Proposed) -> ApiError {
+    match over_life(spend, proposed) {
+        Some(over) => ApiError::BudgetExceeded(Box::new(over)),
+        None => ApiError::Unavailable(StoreError::new("the token's counter refused a charge it has room for")),
+    }
 }
 
-/// The cap that a charge would exceed, if any.
+/// The cap per call that a price exceeds: the budget's, or the token's.
+fn above_one_call(budget: Option<&Budget>, proposed: Proposed) -> Option<(Cap, Usdc)> {
+    let caps = [
+        (Cap::PerTransaction, budget.and_then(|budget| budget.per_transaction)),
+        (Cap::TokenPerTransaction, proposed.caps.per_transaction),
+    ];
+    caps.into_iter().find_map(|(cap, limit)| Some((cap, limit.filter(|limit| proposed.price > *limit)?)))
+}
+
+/// What a charge that would exceed the token's cap for life is told.
+fn over_life(spend: TokenSpend, proposed: Proposed) -> Option<OverBudget> {
+    let cap = proposed.caps.lifetime.filter(|cap| spend.exceeds(*cap, proposed.counted))?;
+    Some(OverBudget {
+        reason: Cap::TokenLifetime.as_str(),
+        cap,
+        spent: spend.spent,
+        // Part of `spent`, and not counted on its own.
+        in_flight: Usdc::ZERO,
+        charge: proposed.counted,
+        resets_at: None,
+    })
+}
+
+/// The cap on calls and days that a charge would exceed, if any.
 fn over_budget(
     order: &Order<'_>,
-    budget: &Budget,
+    budget: Option<&Budget>,
     day: &Day,
     proposed: Proposed,
     now: Timestamp,
@@ -275,10 +311,10 @@ fn over_budget(
         spent,
         in_flight: day.in_flight,
         charge,
-        resets_at: day::resets_at(now),
+        resets_at: Some(day::resets_at(now)),
     };
-    if let Some(cap) = budget.per_transaction.filter(|cap| proposed.price > *cap) {
-        return Some(over(Cap::PerTransaction, cap, day.committed, proposed.price));
+    if let Some((cap, limit)) = above_one_call(budget, proposed) {
+        return Some(over(cap, limit, day.committed, proposed.price));
     }
     if proposed.counted == Usdc::ZERO {
         return None;
@@ -290,6 +326,6 @@ fn over_budget(
         payee: order.payee(),
         token: proposed.token,
     };
-    let (cap, limit, spent) = day.passes(budget, counted)?;
+    let (cap, limit, spent) = day.passes(budget, proposed.caps.daily, counted)?;
     Some(over(cap, limit, spent, proposed.counted))
 }

@@ -58,6 +58,10 @@ pub enum Cap {
     PerTransaction,
     Tool,
     Payee,
+    /// The access token's own, as the next two.
+    TokenDaily,
+    TokenPerTransaction,
+    TokenLifetime,
 }
 
 impl Cap {
@@ -67,6 +71,9 @@ impl Cap {
             Cap::PerTransaction => "per_transaction",
             Cap::Tool => "tool",
             Cap::Payee => "payee",
+            Cap::TokenDaily => "token_daily",
+            Cap::TokenPerTransaction => "token_per_transaction",
+            Cap::TokenLifetime => "token_lifetime",
         }
     }
 }

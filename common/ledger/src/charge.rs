@@ -19,6 +19,7 @@ use super::budget::Budget;
 use super::credit::{self, EntryKind};
 use super::day::{self, Counted};
 use super::hold::{self, HoldId};
+use super::token_spend;
 
 /// How a job is paid for. Stored with the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,9 @@ pub struct Charge {
     pub day: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
+    /// The token has a cap for life, so the charge counts in the token's own row too (see [`token_spend`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_life: bool,
 }
 
 /// The purchase that a charge pays for.
@@ -74,18 +78,32 @@ impl Charge {
         Counted { day: &self.day, amount: self.counted, tool: of.tool, payee: of.payee, token: self.token }
     }
 
-    /// The write that counts it against the day. `None` if nothing counts.
+    /// The write that counts it against the day, under the budget and the daily cap of the token. `None` if nothing counts.
     pub fn count(
         &self,
         db: &Db,
         of: Purchase<'_>,
         budget: Option<&Budget>,
+        token_daily: Option<Usdc>,
         now: Timestamp,
     ) -> Result<Option<Write>, StoreError> {
         if self.counted == Usdc::ZERO {
             return Ok(None);
         }
-        day::commit(db, of.agent, self.counted(of), budget, now).map(Some)
+        day::commit(db, of.agent, self.counted(of), budget, token_daily, now).map(Some)
+    }
+
+    /// The write that counts it against `cap`, the token's cap for life. `None` if nothing counts.
+    pub fn count_for_life(&self, db: &Db, of: Purchase<'_>, cap: Option<Usdc>) -> Result<Option<Write>, StoreError> {
+        match (self.of_life(), cap) {
+            (Some(token), Some(cap)) => token_spend::commit(db, of.agent, token, self.counted, cap).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The token in whose own row the charge counts.
+    fn of_life(&self) -> Option<TokenId> {
+        self.token.filter(|_| self.for_life && self.counted > Usdc::ZERO)
     }
 
     /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from the
@@ -166,6 +184,10 @@ impl Charge {
         if self.counted == Usdc::ZERO {
             return Ok(Vec::new());
         }
-        Ok(vec![day::end(db, of.agent, self.counted(of), back)?])
+        let mut writes = vec![day::end(db, of.agent, self.counted(of), back)?];
+        if let Some(token) = self.of_life().filter(|_| back > Usdc::ZERO) {
+            writes.push(token_spend::give_back(db, of.agent, token, back)?);
+        }
+        Ok(writes)
     }
 }

@@ -1,4 +1,4 @@
-//! An agent's spending by UTC day: one item per day. Its counters enforce every cap under concurrency.
+//! An agent's spending by UTC day: one item per day. Its counters enforce every cap of a day under concurrency.
 //!
 //! `committed` counts against the daily cap: everything charged on that day and not refunded. `in_flight` is the part
 //! whose work or money is still open. Both change in the transactions that begin and end the charge, so they are exact.
@@ -78,12 +78,20 @@ impl Day {
         self.parts.get(name).and_then(serde_json::Value::as_u64).map(Usdc::from_micro).unwrap_or_default()
     }
 
-    /// The first cap that this charge would exceed, with its limit and the amount already spent.
-    pub fn passes(&self, budget: &Budget, counted: Counted<'_>) -> Option<(Cap, Usdc, Usdc)> {
+    /// The first cap that this charge would exceed, with its limit and the amount already spent: the budget's caps, then
+    /// the daily cap of the token that pays.
+    pub fn passes(
+        &self,
+        budget: Option<&Budget>,
+        token_daily: Option<Usdc>,
+        counted: Counted<'_>,
+    ) -> Option<(Cap, Usdc, Usdc)> {
+        let [daily, tool, payee] = of_budget(budget, counted);
         let caps = [
-            (Cap::Daily, budget.daily_limit(), self.committed),
-            (Cap::Tool, budget.tools.get(counted.tool).copied(), self.of_tool(counted.tool)),
-            (Cap::Payee, budget.payees.get(counted.payee).copied(), self.of_payee(counted.payee)),
+            (Cap::Daily, daily, self.committed),
+            (Cap::Tool, tool, self.of_tool(counted.tool)),
+            (Cap::Payee, payee, self.of_payee(counted.payee)),
+            (Cap::TokenDaily, token_daily, counted.token.map(|token| self.of_token(token)).unwrap_or_default()),
         ];
         caps.into_iter().find_map(|(cap, limit, spent)| {
             let limit = limit?;
@@ -125,32 +133,41 @@ fn word(text: &str) -> String {
     text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
 }
 
+/// A budget's limits for the day, for the tool and for the payee of a charge.
+fn of_budget(budget: Option<&Budget>, counted: Counted<'_>) -> [Option<Usdc>; 3] {
+    budget.map_or([None; 3], |budget| {
+        [budget.daily_limit(), budget.tools.get(counted.tool).copied(), budget.payees.get(counted.payee).copied()]
+    })
+}
+
 fn key(agent: AgentId, day: &str) -> Key {
     Key::new(agent_partition(agent), format!("DAY#{day}"))
 }
 
-/// The write that counts a charge. Refused if it would exceed a cap of the budget.
+/// The write that counts a charge. Refused if it would exceed a cap of the budget, or `token_daily`: the daily cap of the
+/// token that pays, in micro-USDC.
 pub fn commit(
     db: &Db,
     agent: AgentId,
     counted: Counted<'_>,
     budget: Option<&Budget>,
+    token_daily: Option<Usdc>,
     now: Timestamp,
 ) -> Result<Write, StoreError> {
     let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
     let mut adds = format!("#committed :amount, #in_flight :amount, #{tool} :amount, #{payee} :amount");
     let mut sets = "#expires = :expires".to_owned();
-    if let Some(token) = counted.token {
-        adds.push_str(&format!(", #{} :amount", token_part(token)));
+    let of_token = counted.token.map(token_part);
+    if let (Some(token), Some(part)) = (counted.token, &of_token) {
+        adds.push_str(&format!(", #{part} :amount"));
         sets.push_str(&format!(", #{} = :now", used_part(token)));
     }
     let expression = format!("SET {sets} ADD {adds}");
-    let caps = budget.map_or([None; 3], |budget| {
-        [budget.daily_limit(), budget.tools.get(counted.tool).copied(), budget.payees.get(counted.payee).copied()]
-    });
+    let of_budget = ["committed", &tool, &payee].into_iter().zip(of_budget(budget, counted));
+    let caps = of_budget.chain(of_token.as_deref().map(|part| (part, token_daily)));
     let mut conditions = Vec::new();
     let mut rooms = Vec::new();
-    for (name, cap) in ["committed", &tool, &payee].into_iter().zip(caps) {
+    for (name, cap) in caps {
         let Some(cap) = cap else { continue };
         match cap.checked_sub(counted.amount) {
             Some(room) => {

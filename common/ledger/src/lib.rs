@@ -8,7 +8,8 @@
 //! | [`debt`], [`card`] | credits taken back; a card payment with its refunds and disputes |
 //! | [`cards`] | the card processor's protocol |
 //! | [`charge`] | how one job is paid for, from beginning to end |
-//! | [`day`] | what a UTC day cost: the counters behind every cap |
+//! | [`day`] | what a UTC day cost: the counters behind the caps of days |
+//! | [`token_spend`] | what an access token has spent: the counter behind its cap for life |
 //! | [`budget`], [`freeze`] | the owner's rules |
 //! | [`fee`], [`earning`] | the shares of a sale; the record of each ended sale |
 //! | [`seller`], [`payout`] | a seller's balance and its payouts |
@@ -42,6 +43,7 @@ pub mod receipt;
 pub mod seller;
 pub mod signing;
 pub mod surge;
+pub mod token_spend;
 pub mod value;
 pub mod webhooks;
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use api::operations::account::MOST_CAP;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use base::contact::is_email;
-use base::input::FieldError;
+use base::input::{self, FieldError};
 use base::money::Usdc;
 use catalog::CATALOG;
 use gate::app::App;
@@ -21,14 +22,20 @@ use platform::auth::Scope;
 use platform::http::{ApiError, read_body};
 use serde_json::{Map, Value, json};
 
+use super::tokens;
+
 const MAX_BODY_BYTES: usize = 16 * 1024;
-/// Largest cap: a million million USDC.
-const MOST: Usdc = Usdc::from_micro(1_000_000_000_000_000_000);
 /// Limit of tools, and of payees, with a cap of their own.
 const MAX_NAMED_CAPS: usize = 50;
+/// The members of the body.
+const KNOWN: [&str; 7] = ["daily", "per_transaction", "alert_at", "pause_at", "alert_email", "tools", "payees"];
+/// Members of [`show`]'s answer that are accepted too, so that it can be changed and sent back: other names of the caps, and
+/// what says nothing about the caps, which is left out.
+const OF_ANSWERS: [&str; 7] =
+    ["daily_usdc", "per_transaction_usdc", "spent_today_usdc", "remaining_usdc", "pct_used", "resets_at", "token"];
 const NOBODY: &str = "is not a payee: it must be `service` or a soul's slug";
 
-/// `GET /v1/agents/me/budgets`: the caps, and today's spending.
+/// `GET /v1/agents/me/budgets`: the caps, and today's spending; for an access token also its own.
 pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
@@ -36,7 +43,8 @@ pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
         let today = day::name(now);
         let (account, today) =
             tokio::join!(account::load(&app.db, caller.agent), day::load(&app.db, caller.agent, &today));
-        let (budget, spent) = (account?.budget, today?.committed);
+        let (budget, today) = (account?.budget, today?);
+        let spent = today.committed;
         let limit = budget.as_ref().and_then(Budget::daily_limit);
         let mut about = caps(budget.as_ref());
         about["spent_today_usdc"] = json!(spent.to_string());
@@ -44,13 +52,16 @@ pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
         about["remaining_usdc"] = json!(remaining);
         about["pct_used"] = json!(budget.as_ref().and_then(|budget| budget.daily).map(|daily| per_cent(spent, daily)));
         about["resets_at"] = json!(day::resets_at(now).to_string());
+        if let Some(token) = tokens::own(&app, &caller, &today).await? {
+            about["token"] = token;
+        }
         Ok(super::data(StatusCode::OK, &about))
     };
     respond(answer.await)
 }
 
-/// `PUT /v1/agents/me/budgets`: absent members stay as they are, `null` removes a cap. A new wallet may start with this
-/// call.
+/// `PUT /v1/agents/me/budgets`: absent members stay as they are, `null` removes a cap, unknown members are refused. A new
+/// wallet may start with this call.
 pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
@@ -94,10 +105,10 @@ struct Change {
 
 impl Change {
     fn read(body: &Map<String, Value>) -> Result<Change, Vec<FieldError>> {
-        let mut errors = Vec::new();
+        let mut errors = input::only(&KNOWN, &OF_ANSWERS, body, "");
         let change = Change {
-            daily: read(body, "daily", amount, &mut errors),
-            per_transaction: read(body, "per_transaction", amount, &mut errors),
+            daily: cap(body, "daily", "daily_usdc", &mut errors),
+            per_transaction: cap(body, "per_transaction", "per_transaction_usdc", &mut errors),
             alert_at: read(body, "alert_at", share, &mut errors).map(|share| share.unwrap_or(DEFAULT_ALERT_AT)),
             pause_at: read(body, "pause_at", share, &mut errors).map(|share| share.unwrap_or(WHOLE)),
             alert_email: read(body, "alert_email", email, &mut errors),
@@ -162,15 +173,25 @@ fn read<T>(
     }
 }
 
+/// Reads a cap, by its name or by `alias`, the one of answers. Both may be there if they are equal.
+fn cap(body: &Map<String, Value>, name: &str, alias: &str, errors: &mut Vec<FieldError>) -> Option<Option<Usdc>> {
+    let cap = read(body, name, amount, errors);
+    let same = read(body, alias, amount, errors);
+    if cap.is_some() && same.is_some() && cap != same {
+        errors.push(FieldError::new(alias, format!("is the same as {name}: send one")));
+    }
+    cap.or(same)
+}
+
 fn amount(value: &Value) -> Result<Usdc, String> {
-    let text = match value {
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
+    let amount = match value {
+        Value::Number(number) => Usdc::parse(&number.to_string()),
+        Value::String(text) => Usdc::parse_plain(text),
         _ => return Err("must be a number above 0, or null".to_owned()),
     };
-    match Usdc::parse(&text) {
+    match amount {
         Ok(Usdc::ZERO) => Err("must be above 0".to_owned()),
-        Ok(amount) if amount > MOST => Err(format!("must be at most {MOST}")),
+        Ok(amount) if amount > MOST_CAP => Err(format!("must be at most {MOST_CAP}")),
         Ok(amount) => Ok(amount),
         Err(error) => Err(error.to_string()),
     }
@@ -287,5 +308,18 @@ mod tests {
         }
         let named = json!({"tools": {"vin_decode": 1, "vin": 1, "web_read": -1}, "payees": 5});
         assert_eq!(paths(named), ["tools.vin", "tools.web_read", "payees"]);
+        assert_eq!(paths(json!({"dayly": null, "daily": "1e3"})), ["dayly", "daily"]);
+    }
+
+    #[test]
+    fn caps_have_the_names_of_answers_too() {
+        let read = |body: Value| Change::read(body.as_object().unwrap()).unwrap().daily;
+        let two = Some(Some(Usdc::from_micro(2_000_000)));
+        assert_eq!(read(json!({"daily_usdc": 2, "spent_today_usdc": "1.000000", "resets_at": "x"})), two);
+        assert_eq!(read(json!({"daily_usdc": 2, "daily": "2.0"})), two);
+        assert_eq!(read(json!({"daily_usdc": null})), Some(None));
+        assert_eq!(paths(json!({"daily_usdc": 2, "daily": 3})), ["daily_usdc"]);
+        assert_eq!(paths(json!({"per_transaction_usdc": null, "per_transaction": 3})), ["per_transaction_usdc"]);
+        assert_eq!(paths(json!({"daily_usdc": 0})), ["daily_usdc"]);
     }
 }

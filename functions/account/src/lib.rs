@@ -14,7 +14,7 @@ use evm::word_to_u64;
 use gate::app::App;
 use gate::respond;
 use http::{HeaderMap, StatusCode};
-use ledger::{account, hold};
+use ledger::{account, day, hold};
 use platform::auth::{Scope, Session};
 use platform::http::{ApiError, private_json};
 use platform::store::StoreError;
@@ -37,15 +37,20 @@ fn data(status: StatusCode, data: &Value) -> Response {
     private_json(status, &json!({"success": true, "data": data}))
 }
 
-/// `GET /v1/agents/me`: the agent behind the proof or the token.
+/// `GET /v1/agents/me`: the agent behind the proof or the token, and what the token may spend.
 async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mode = match caller.session {
             Session::Wallet(_) => "wallet",
-            Session::Token(_) => "access_token",
+            Session::Token { .. } => "access_token",
         };
-        let about = json!({"agent_id": caller.agent, "wallet_address": caller.wallet.to_string(), "auth_mode": mode});
+        let mut about =
+            json!({"agent_id": caller.agent, "wallet_address": caller.wallet.to_string(), "auth_mode": mode});
+        if caller.token().is_some() {
+            let today = day::load(&app.db, caller.agent, &day::name(app.clock.now())).await?;
+            about["token"] = json!(tokens::own(&app, &caller, &today).await?);
+        }
         Ok(data(StatusCode::OK, &about))
     };
     respond(answer.await)

@@ -1,15 +1,26 @@
 //! The agent's own account: budgets, access tokens, freezes, balance, notifications.
 
 use base::input::{Field, Kind};
+use base::money::Usdc;
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
 use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas};
 
+/// Largest cap of a budget or a token: a million million USDC.
+pub const MOST_CAP: Usdc = Usdc::from_micro(1_000_000_000_000_000_000);
+const CAP: Kind = Kind::Amount { min: Usdc::from_micro(1), max: MOST_CAP };
+
 /// Body of `POST /v1/agents/me/access-tokens`.
 pub static MINT: &[Field] = &[
     Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What the token is for"),
     Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it expires"),
+    Field::optional("per_transaction", CAP, "The most that one call with it may cost, in USDC"),
+    Field::optional("daily", CAP, "The most that may be charged with it in a day (UTC), in USDC"),
+    Field::optional("lifetime", CAP, "The most that may be charged with it in all, in USDC"),
+    Field::optional("per_transaction_usdc", CAP, "The same as `per_transaction`, as answers name it"),
+    Field::optional("daily_usdc", CAP, "The same as `daily`, as answers name it"),
+    Field::optional("lifetime_usdc", CAP, "The same as `lifetime`, as answers name it"),
 ];
 
 /// Body of both routes that freeze.
@@ -28,7 +39,28 @@ static ME: &[Member] = &[
     has("agent_id", Shape::Uuid),
     has("wallet_address", Shape::Address),
     has("auth_mode", Shape::Choice(&["wallet", "access_token"])),
+    OWN_TOKEN,
 ];
+
+/// In answers to a token.
+const OWN_TOKEN: Member = may("token", Shape::Extended(TOKEN_CAPS, TOKEN_SPENT))
+    .about("The access token that asks: its own caps and spending");
+
+const TOKEN_CAPS: &[Member] = &[
+    has("id", Shape::Uuid),
+    has("per_transaction_usdc", Shape::OrNull(&Shape::Usdc)),
+    has("daily_usdc", Shape::OrNull(&Shape::Usdc)),
+    has("lifetime_usdc", Shape::OrNull(&Shape::Usdc)),
+];
+
+const TOKEN_SPENT: &[Member] = &[
+    has("spent_today_usdc", Shape::Usdc),
+    SPENT,
+    has("remaining_usdc", Shape::OrNull(&Shape::Usdc)).about("What its caps of today and for life leave; null without"),
+];
+
+const SPENT: Member =
+    has("spent_usdc", Shape::OrNull(&Shape::Usdc)).about("In all; null for a token without a cap for life");
 
 static CAPS: &[Member] = &[
     has("daily_usdc", Shape::OrNull(&Shape::Number)),
@@ -45,6 +77,7 @@ static TODAY: &[Member] = &[
     has("remaining_usdc", Shape::OrNull(&Shape::Usdc)),
     has("pct_used", Shape::OrNull(&Shape::Number)),
     has("resets_at", Shape::Time),
+    OWN_TOKEN,
 ];
 
 static TOKEN: &[Member] = &[
@@ -57,6 +90,9 @@ static TOKEN: &[Member] = &[
     has("revoked_at", Shape::OrNull(&Shape::Time)),
     has("last_used_at", Shape::OrNull(&Shape::Time)),
     has("created_by", Shape::Address),
+    has("per_transaction_usdc", Shape::OrNull(&Shape::Usdc)),
+    has("daily_usdc", Shape::OrNull(&Shape::Usdc)),
+    has("lifetime_usdc", Shape::OrNull(&Shape::Usdc)),
 ];
 
 static MINTED: &[Member] =
@@ -113,7 +149,10 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .answers(&[Answer::ok("Caps and spending", Shape::Object(&[OK, has("data", Shape::Extended(CAPS, TODAY))]))]),
     Operation::put("/v1/agents/me/budgets", "setBudgets", "Sets caps")
-        .about("Absent members stay as they are; `null` removes a cap.")
+        .about(
+            "Absent members stay as they are; `null` removes a cap. `tools` and `payees` replace all their caps. An unknown \
+             member is refused. A budget is the wallet's: all its tokens together.",
+        )
         .auth(Auth::Wallet { token_is_told: "budgets_read_only_for_access_tokens" })
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::budgets, required: false })
@@ -139,7 +178,10 @@ pub static OPERATIONS: &[Operation] = &[
                 has(
                     "data",
                     Shape::Object(&[
-                        has("tokens", Shape::List(&Shape::Extended(TOKEN, &[has("spent_today_usdc", Shape::Usdc)]))),
+                        has(
+                            "tokens",
+                            Shape::List(&Shape::Extended(TOKEN, &[has("spent_today_usdc", Shape::Usdc), SPENT])),
+                        ),
                         has("has_more", Shape::Bool),
                         has("next_cursor", Shape::OrNull(&Shape::Text)),
                     ]),
@@ -149,7 +191,10 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(400, "invalid_cursor")])
         .beyond_schema("a cursor has to come from a page of yours"),
     Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
-        .about("It pays from credits, within the budget. It cannot change budgets, freezes, policies or tokens.")
+        .about(
+            "It pays from credits, within the budget and within its own caps. They never change: mint another token and \
+             revoke the first. It cannot change budgets, freezes, policies or tokens. An unknown member is refused.",
+        )
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Nullable(MINT))
@@ -159,6 +204,7 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[OK, has("data", Shape::Extended(TOKEN, MINTED))]),
         )])
         .refuses(&[(409, "too_many_access_tokens"), (409, "request_in_progress"), (422, "idempotency_key_reused")])
+        .beyond_schema("amounts have at most six decimals; a cap and its other name have to be equal")
         .links(&[Link {
             name: "revoke",
             status: 201,

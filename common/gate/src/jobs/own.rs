@@ -46,6 +46,7 @@ fn new_job(new: &NewJob) -> Job {
             counted: Usdc::ZERO,
             day: day::name(now),
             token: None,
+            for_life: false,
         },
         ordered: None,
         sold: None,

@@ -13,6 +13,7 @@ use base::ids::{AgentId, TokenId};
 use evm::Address;
 
 pub use proof::{Proof, ProofError, Scope};
+use token::TokenCaps;
 
 /// The authenticated caller of a request.
 #[derive(Clone, Debug)]
@@ -27,8 +28,8 @@ pub struct Caller {
 pub enum Session {
     /// A proof signed by the wallet, with this scope.
     Wallet(Scope),
-    /// An access token: it can spend credits and read, but change nothing about its owner.
-    Token(TokenId),
+    /// An access token: it can spend credits, up to its caps, and read, but change nothing about its owner.
+    Token { id: TokenId, caps: TokenCaps },
 }
 
 impl Caller {
@@ -40,7 +41,15 @@ impl Caller {
     pub fn token(&self) -> Option<TokenId> {
         match self.session {
             Session::Wallet(_) => None,
-            Session::Token(token) => Some(token),
+            Session::Token { id, .. } => Some(id),
+        }
+    }
+
+    /// The caps of the caller's access token; none for a wallet.
+    pub fn caps(&self) -> TokenCaps {
+        match self.session {
+            Session::Wallet(_) => TokenCaps::default(),
+            Session::Token { caps, .. } => caps,
         }
     }
 

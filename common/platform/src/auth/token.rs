@@ -19,6 +19,7 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::digest;
 use base::ids::{AgentId, TokenId};
+use base::money::Usdc;
 use evm::Address;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,28 @@ const SECRET_HEX: usize = 64;
 /// error "revoked". Afterwards it is an unknown token.
 pub const KEPT_DEAD: Duration = Duration::from_secs(90 * 24 * 3600);
 
+/// What a token may spend at most, in micro-USDC, besides the budget of its owner. Set when it is minted and never changed,
+/// so whoever has read the token has the caps that apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCaps {
+    /// For one call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_transaction: Option<Usdc>,
+    /// For a UTC day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daily: Option<Usdc>,
+    /// For as long as the token lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Usdc>,
+}
+
+impl TokenCaps {
+    /// By reference, as serde's `skip_serializing_if` asks.
+    pub fn is_none(&self) -> bool {
+        *self == TokenCaps::default()
+    }
+}
+
 /// The stored token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessToken {
@@ -50,6 +73,8 @@ pub struct AccessToken {
     pub expires_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "TokenCaps::is_none")]
+    pub caps: TokenCaps,
     /// Last use on a free route, up to [`NOTED_EVERY`] out of date. Its last payment is in `ledger::day`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_at: Option<Timestamp>,
@@ -138,13 +163,26 @@ impl Active {
     }
 }
 
-/// Makes a token; `None` if the agent has [`MAX_ACTIVE`] already. Only the caller has the secret afterwards.
+/// Makes a token that only its owner's budget limits (see [`mint_capped`]).
 pub async fn mint(
     db: &Db,
     prefix: &str,
     wallet: Address,
     name: Option<String>,
     expires_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Option<Minted>, StoreError> {
+    mint_capped(db, prefix, wallet, name, expires_at, TokenCaps::default(), now).await
+}
+
+/// Makes a token; `None` if the agent has [`MAX_ACTIVE`] already. Only the caller has the secret afterwards.
+pub async fn mint_capped(
+    db: &Db,
+    prefix: &str,
+    wallet: Address,
+    name: Option<String>,
+    expires_at: Option<Timestamp>,
+    caps: TokenCaps,
     now: Timestamp,
 ) -> Result<Option<Minted>, StoreError> {
     let agent = AgentId::of(wallet);
@@ -154,7 +192,8 @@ pub async fn mint(
     let id = TokenId::made_at(now);
     let expires = expires_at.map(|expires| expires.plus(KEPT_DEAD).secs());
     let (revoked_at, used_at) = (None, None);
-    let token = AccessToken { id, wallet, shown, name, created_at: now, expires_at, revoked_at, used_at, expires };
+    let token =
+        AccessToken { id, wallet, shown, name, created_at: now, expires_at, revoked_at, caps, used_at, expires };
     let row = key(agent, &secret);
     let lead = Lead { token: row.sk.clone(), expires };
     loop {
@@ -225,6 +264,15 @@ async fn row_of(db: &Db, agent: AgentId, id: TokenId) -> Result<Option<Key>, Sto
 /// Whether an agent has, or recently had, a token with this id.
 pub async fn exists(db: &Db, agent: AgentId, id: TokenId) -> Result<bool, StoreError> {
     Ok(row_of(db, agent, id).await?.is_some())
+}
+
+/// An agent's token by its id, strongly consistent. `None` if the agent has no such token, or if the token is older than
+/// the rows `TOKENID#` and its owner has not used them since: this writes nothing.
+pub async fn load(db: &Db, agent: AgentId, id: TokenId) -> Result<Option<AccessToken>, StoreError> {
+    match db.get_latest::<Lead>(&db.tables.agents, id_key(agent, id)).await? {
+        Some(lead) => db.get_latest(&db.tables.agents, Key::new(partition(agent), lead.token)).await,
+        None => Ok(None),
+    }
 }
 
 /// The token with this secret. Strongly consistent: a revocation takes effect with the next request.

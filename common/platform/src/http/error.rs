@@ -193,14 +193,16 @@ pub enum ApiError {
 /// The cap a charge would exceed. Amounts in USDC.
 #[derive(Clone, Debug)]
 pub struct OverBudget {
-    /// `daily`, `per_transaction`, `tool` or `payee`.
+    /// `daily`, `per_transaction`, `tool` or `payee`; of the access token: `token_daily`, `token_per_transaction` or
+    /// `token_lifetime`.
     pub reason: &'static str,
     pub cap: Usdc,
     /// Counts against the cap; includes `in_flight`.
     pub spent: Usdc,
     pub in_flight: Usdc,
     pub charge: Usdc,
-    pub resets_at: Timestamp,
+    /// `None` for a cap that never resets.
+    pub resets_at: Option<Timestamp>,
 }
 
 /// The credits a call needs and what is missing.
@@ -555,8 +557,10 @@ impl ApiError {
                     "spent": over.spent.to_string(),
                     "in_flight": over.in_flight.to_string(),
                     "charge": over.charge.to_string(),
-                    "resets_at": over.resets_at.to_string(),
                 });
+                if let Some(at) = over.resets_at {
+                    body["budget"]["resets_at"] = json!(at.to_string());
+                }
             }
             ApiError::Frozen { what } => body["reason"] = json!(what),
             ApiError::NotConfigured { .. } => body["reason"] = json!(Unavailable::ProviderNotConfigured.as_str()),
