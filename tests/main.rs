@@ -25,7 +25,7 @@
 //! | `permissions` | roles: what each function asks AWS for, and permissions that are never used |
 //! | `prices` | the operator's prices and fee: every list and every 402, open quotes, bad tables |
 //! | `payouts` | payouts to sellers: races, crashes, chain failures and an empty treasury |
-//! | `tokens` | access tokens and what they may not do |
+//! | `tokens` | access tokens, their caps, and what they may not do |
 //! | `conformance` | MCP's official conformance runner (`make conformance`) |
 //! | `mcp_calls` | MCP's frame and calls: bad messages, one payment many times, tasks |
 //! | `mcp_clients` | the official MCP clients, paying by token and by x402 |

@@ -2,18 +2,42 @@
 
 use std::time::Duration;
 
-use base::clock::Clock;
+use base::clock::{Clock, Timestamp};
 use base::digest::sha256;
-use base::ids::random_uuid;
+use base::ids::{RequestId, random_uuid};
+use base::money::Usdc;
 use futures_util::future::join_all;
-use platform::auth::token;
+use gate::jobs::job::Lane;
+use gate::jobs::sweep;
+use ledger::token_spend;
+use platform::auth::token::{self, TokenCaps};
 use platform::store::db::Query;
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
+use tools_sms::phone::{self, Registered};
 
-use crate::support::{Payer, VIN, VIN_PATH, run, stack, stack_with};
+use crate::support::{Answer, Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
 
 const TOKENS: &str = "/v1/agents/me/access-tokens";
+const BUDGETS: &str = "/v1/agents/me/budgets";
+const TEXT_PATH: &str = "/v1/tools/sms/send";
+
+/// A lookup, 5,000 micro-USDC, paid by a token.
+async fn lookup(payer: &Payer, token: &str) -> Answer {
+    payer.client.post(VIN_PATH, &[("authorization", token)], &json!({"vin": VIN})).await
+}
+
+/// A cap of this many micro-USDC.
+fn micro(micro: u64) -> Option<Usdc> {
+    Some(Usdc::from_micro(micro))
+}
+
+/// The cap that refused a call: 403, before anything was charged.
+#[track_caller]
+fn stopped_by(answer: &Answer) -> String {
+    assert_eq!(answer.error(), (403, "budget_exceeded".to_owned()));
+    answer.json()["budget"]["reason"].as_str().expect("a reason").to_owned()
+}
 
 #[test]
 fn a_token_is_minted_used_listed_and_revoked() {
@@ -273,5 +297,200 @@ fn the_owner_sees_whether_a_token_was_used() {
         assert_eq!(used().await, json!(null), "the newest comes first");
         payer.client.get("/v1/agents/me", &[("authorization", &reads)]).await;
         assert!(used().await.is_string(), "it read");
+    });
+}
+
+/// Two tokens of one wallet at once: each has room for fifty of its two hundred calls.
+#[test]
+fn a_tokens_caps_hold_for_any_number_of_calls() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 1_000_000).await;
+        let minted = async |body: Value| {
+            let minted = payer.change("POST", TOKENS, &body).await;
+            assert_eq!(minted.status, 201, "{}", minted.text);
+            let minted = minted.json()["data"].clone();
+            let bearer = format!("Bearer {}", minted["token"].as_str().unwrap());
+            (minted, bearer)
+        };
+        let (daily, of_day) = minted(json!({"daily": 0.25})).await;
+        let (lifetime, of_life) = minted(json!({"lifetime_usdc": "0.25", "per_transaction": 1})).await;
+        assert_eq!((&daily["daily_usdc"], &daily["lifetime_usdc"]), (&json!("0.250000"), &Value::Null));
+        assert_eq!(lifetime["per_transaction_usdc"], "1.000000");
+        let calls = |token: &String| {
+            let calls = (0..200).map(|_| (payer.clone(), token.clone()));
+            join_all(calls.map(|(payer, token)| async move { lookup(&payer, &token).await }))
+        };
+        let (of_days, of_lives) = tokio::join!(calls(&of_day), calls(&of_life));
+        for (answers, reason) in [(of_days, "token_daily"), (of_lives, "token_lifetime")] {
+            let (done, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 200);
+            assert_eq!((done.len(), refused.len()), (50, 150), "{reason}");
+            for refused in refused {
+                assert_eq!(stopped_by(&refused), reason);
+                let budget = refused.json()["budget"].clone();
+                assert_eq!((&budget["cap"], &budget["spent"]), (&json!("0.250000"), &json!("0.250000")), "{budget}");
+                assert_eq!(budget["resets_at"].is_string(), reason == "token_daily", "{budget}");
+            }
+        }
+        let account = books::audit(&stack.app.db, payer.agent()).await;
+        assert_eq!(account.credits.micro(), 500_000);
+
+        let listed = payer.get(TOKENS).await.json()["data"]["tokens"].clone();
+        for (token, in_all) in [(&daily, Value::Null), (&lifetime, json!("0.250000"))] {
+            let listed = listed.as_array().unwrap().iter().find(|listed| listed["id"] == token["id"]).unwrap();
+            let spent = (&listed["spent_today_usdc"], &listed["spent_usdc"]);
+            assert_eq!(spent, (&json!("0.250000"), &in_all), "{listed}");
+        }
+        for (token, minted) in [(&of_day, &daily), (&of_life, &lifetime)] {
+            for path in ["/v1/agents/me", BUDGETS] {
+                let own = payer.client.get(path, &[("authorization", token)]).await.json()["data"]["token"].clone();
+                assert_eq!((&own["id"], &own["remaining_usdc"]), (&minted["id"], &json!("0.000000")), "{own}");
+            }
+        }
+        assert_eq!(payer.get(BUDGETS).await.json()["data"].get("token"), None, "a wallet has no caps of a token");
+    });
+}
+
+/// A daily cap starts again at midnight, a cap for life does not. Failed work gives its room back, once.
+#[test]
+fn a_cap_for_life_survives_midnight_and_refunds_give_room() {
+    run(async {
+        let now = Clock::system().now();
+        let midnight = Timestamp::from_secs((now.secs() / 86_400 + 1) * 86_400);
+        let clock = Clock::pinned(midnight.minus(Duration::from_secs(2)));
+        let hand = clock.clone();
+        let stack = stack_with(|options| local::Options { clock, ..options }).await;
+        let (db, payer) = (&stack.app.db, Payer::with(&stack, 0).await);
+        payer.give_credits(&stack, 100_000).await;
+        let caps = TokenCaps { daily: micro(5_000), lifetime: micro(12_000), per_transaction: None };
+        let (id, token) = payer.capped_token(&stack, caps).await;
+        let spent = async || token_spend::load(db, payer.agent(), id).await.unwrap().spent.micro();
+        assert_eq!(lookup(&payer, &token).await.status, 200);
+        assert_eq!(stopped_by(&lookup(&payer, &token).await), "token_daily");
+        hand.advance(Duration::from_secs(2));
+        assert_eq!(lookup(&payer, &token).await.status, 200, "a new day");
+        hand.advance(Duration::from_secs(24 * 3600));
+        let refused = lookup(&payer, &token).await;
+        assert_eq!((stopped_by(&refused).as_str(), spent().await), ("token_lifetime", 10_000));
+        assert_eq!(refused.json()["budget"]["spent"], "0.010000");
+
+        // The price fits exactly. The work fails, so that there is room for another.
+        let bearer = [("authorization", token.as_str())];
+        for _ in 0..2 {
+            let dead = json!({"url": "http://no-such-host.invalid/"});
+            let accepted = payer.client.post(READ_PATH, &bearer, &dead).await;
+            assert_eq!(accepted.status, 202, "{}", accepted.text);
+            let path = format!("/v1/requests/{}", accepted.json()["request_id"].as_str().unwrap());
+            eventually("the failure", || async {
+                let job = payer.client.get(&path, &bearer).await.json();
+                (job["status"] == "failed").then_some(())
+            })
+            .await;
+            hand.advance(Duration::from_secs(600));
+            sweep::sweep(db, Lane::Tools, &*stack.queue, hand.now()).await.expect("a sweep");
+            assert_eq!(payer.client.get(&path, &bearer).await.json()["status"], "failed");
+            assert_eq!(spent().await, 10_000, "given back once");
+        }
+        let account = books::audit(db, payer.agent()).await;
+        assert_eq!(account.credits.micro(), 90_000);
+    });
+}
+
+/// Whoever is told a price may pay it, as far as anybody knows then. Between price and payment the caps are judged again.
+#[test]
+fn a_token_cap_is_told_before_a_price() {
+    run(async {
+        let stack = stack().await;
+        let (ada, bob) = (Payer::with(&stack, 0).await, Payer::with(&stack, 0).await);
+        ada.give_credits(&stack, 1_000_000).await;
+        let number = async |payer: &Payer| {
+            let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+            let registered = phone::register(&stack.worker.toolbox, payer.agent(), RequestId::random(), deadline).await;
+            let Ok(Registered::New(phone)) = registered else { panic!("a number: {registered:?}") };
+            phone.number
+        };
+        number(&ada).await;
+        let text = json!({"to_number": number(&bob).await.as_str(), "message": "Hello"});
+        let rehearse = async |token: &str| {
+            let headers = [("authorization", token), ("x-dry-run", "true")];
+            ada.client.post(VIN_PATH, &headers, &json!({"vin": VIN})).await.json()
+        };
+
+        let (_, token) = ada.capped_token(&stack, TokenCaps { lifetime: micro(5_000), ..TokenCaps::default() }).await;
+        let bearer = ("authorization", token.as_str());
+        assert_eq!(rehearse(&token).await["would_be_accepted"], true);
+        let priced = ada.client.post(TEXT_PATH, &[bearer], &text).await;
+        assert_eq!(priced.status, 402, "{}", priced.text);
+        let quote = priced.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
+        assert_eq!(lookup(&ada, &token).await.status, 200);
+        let paid = ada.client.post(TEXT_PATH, &[bearer, ("x-quote-id", &quote)], &text).await;
+        assert_eq!(stopped_by(&paid), "token_lifetime");
+        assert_eq!(stopped_by(&ada.client.post(TEXT_PATH, &[bearer], &text).await), "token_lifetime");
+        let rehearsed = rehearse(&token).await;
+        assert_eq!(rehearsed["refusal"]["budget"]["reason"], "token_lifetime", "{rehearsed}");
+
+        for (caps, reason) in [
+            (TokenCaps { per_transaction: micro(3_499), ..TokenCaps::default() }, "token_per_transaction"),
+            (TokenCaps { daily: micro(3_499), ..TokenCaps::default() }, "token_daily"),
+        ] {
+            let (_, token) = ada.capped_token(&stack, caps).await;
+            let priced = ada.client.post(TEXT_PATH, &[("authorization", &token)], &text).await;
+            assert_eq!(stopped_by(&priced), reason, "3,500 are too much");
+            assert_eq!(rehearse(&token).await["refusal"]["budget"]["reason"], reason);
+            assert_eq!(stopped_by(&lookup(&ada, &token).await), reason);
+        }
+        assert_eq!(books::audit(&stack.app.db, ada.agent()).await.credits.micro(), 995_000);
+    });
+}
+
+#[test]
+fn a_misspelt_cap_mints_nothing() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        for (body, path) in [
+            (json!({"expire_in_days": 1, "daily": 1}), "expire_in_days"),
+            (json!({"dayly": null}), "dayly"),
+            (json!({"token": "x"}), "token"),
+            (json!({"daily": "1e3"}), "daily"),
+            (json!({"daily": 0}), "daily"),
+            (json!({"lifetime": -1}), "lifetime"),
+            (json!({"per_transaction": true}), "per_transaction"),
+            (json!({"lifetime_usdc": "1.0000000"}), "lifetime_usdc"),
+            (json!({"daily": 1, "daily_usdc": "2.00"}), "daily_usdc"),
+        ] {
+            let refused = payer.change("POST", TOKENS, &body).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{body}");
+            assert_eq!(refused.json()["details"][0]["path"], path, "{body}: {}", refused.text);
+        }
+        assert_eq!(payer.get(TOKENS).await.json()["data"]["tokens"], json!([]));
+        let minted = payer.change("POST", TOKENS, &json!({"daily": 1, "daily_usdc": "1.00", "lifetime": null})).await;
+        let minted = minted.json()["data"].clone();
+        assert_eq!((&minted["daily_usdc"], &minted["lifetime_usdc"]), (&json!("1.000000"), &Value::Null), "{minted}");
+    });
+}
+
+#[test]
+fn tokens_of_before_have_no_caps() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 5_000).await;
+        let secret = format!("agent_{}{}", "0c".repeat(16), const_hex::encode(payer.agent().bytes()));
+        let sk = format!("TOKEN#{}", const_hex::encode(sha256(secret.as_bytes())));
+        let row = json!({
+            "id": random_uuid(), "wallet": payer.address(), "shown": &secret[..16],
+            "created_at": stack.app.clock.now().millis(),
+        });
+        let key = Key::new(format!("AGENT#{}", payer.agent()), sk);
+        stack.app.db.write(Write::put(&stack.app.db.tables.agents, key, &row).unwrap()).await.unwrap();
+        let token = format!("Bearer {secret}");
+        assert_eq!(lookup(&payer, &token).await.status, 200);
+        let own = payer.client.get("/v1/agents/me", &[("authorization", &token)]).await.json()["data"]["token"].clone();
+        for cap in ["per_transaction_usdc", "daily_usdc", "lifetime_usdc", "spent_usdc", "remaining_usdc"] {
+            assert_eq!(own[cap], Value::Null, "{own}");
+        }
+        assert_eq!(own["spent_today_usdc"], "0.005000");
     });
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use base::ids::AgentId;
+use base::ids::{AgentId, TokenId};
 use gate::jobs::job::{Job, Outcome, Settlement};
 use gate::jobs::store;
 use ledger::account::{self, Account};
 use ledger::day;
 use ledger::receipt::{self, Receipt};
-use ledger::{credit, hold};
+use ledger::{credit, hold, token_spend};
 use platform::store::Db;
 use platform::store::db::Query;
 
@@ -29,6 +29,8 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
     assert_eq!(held, account.reserved.micro(), "holds add up to what is held");
 
     let mut days: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut tokens: BTreeMap<(TokenId, String), u64> = BTreeMap::new();
+    let mut for_life: BTreeMap<TokenId, u64> = BTreeMap::new();
     for receipt in receipts(db, agent).await {
         let job = store::load_latest(db, receipt.job_id).await.unwrap().expect("a receipt has its job");
         if job.receipt_id != receipt.receipt_id {
@@ -52,9 +54,16 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         if job.outcome == Some(Outcome::Completed) && job.settlement == Settlement::Settled && job.open.is_none() {
             assert_eq!(owed, job.charged.is_some(), "what was not used is paid back, and nothing else: {job:?}");
         }
+        let counts = if back || owed { kept.min(counted) } else { counted };
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
-        *committed += if back || owed { kept.min(counted) } else { counted };
+        *committed += counts;
         *in_flight += if job.open.is_some() { counted } else { 0 };
+        if let Some(token) = job.charge.token {
+            *tokens.entry((token, job.charge.day.clone())).or_default() += counts;
+            if job.charge.for_life {
+                *for_life.entry(token).or_default() += counts;
+            }
+        }
         let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
         let credited = if owed { job.price.micro() - kept } else { 0 };
         assert_eq!(refunds, i64::try_from(credited).unwrap(), "paid back once, less what was used up: {job:?}");
@@ -67,6 +76,13 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         let day = day::load(db, agent, &name).await.unwrap();
         let counted = (day.committed.micro(), day.in_flight.micro());
         assert_eq!(counted, (committed, in_flight), "the counters of {name} are the sum of its charges");
+        for ((token, _), counts) in tokens.iter().filter(|((_, of), _)| *of == name) {
+            assert_eq!(day.of_token(*token).micro(), *counts, "and so is what {token} spent on {name}");
+        }
+    }
+    for (token, counts) in for_life {
+        let spend = token_spend::load(db, agent, token).await.unwrap();
+        assert_eq!(spend.spent.micro(), counts, "what {token} spent in all is the sum of its charges");
     }
     account
 }

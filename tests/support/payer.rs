@@ -3,7 +3,7 @@
 use base::clock::Clock;
 use base::digest;
 use base::encoding::base64_standard;
-use base::ids::AgentId;
+use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
 use evm::authorization::Authorization;
 use evm::signature::PrivateKey;
@@ -11,6 +11,7 @@ use evm::{Address, Word, eip712, hex0x, keccak256, word_from_u64};
 use ledger::account::Change;
 use ledger::credit::{self, EntryKind};
 use local::Stack;
+use platform::auth::token::{self, TokenCaps};
 use platform::config::Config;
 use serde_json::{Value, json};
 
@@ -89,10 +90,16 @@ impl Payer {
 
     /// A new access token, as an `Authorization` header.
     pub async fn token(&self, stack: &Stack) -> String {
+        self.capped_token(stack, TokenCaps::default()).await.1
+    }
+
+    /// A new access token with these caps: its id, and its `Authorization` header.
+    pub async fn capped_token(&self, stack: &Stack, caps: TokenCaps) -> (TokenId, String) {
         let (app, now) = (&stack.app, stack.app.clock.now());
         let prefix = &app.config.token_prefixes[0];
-        let minted = platform::auth::token::mint(&app.db, prefix, self.address(), None, None, now).await;
-        format!("Bearer {}", minted.expect("the database answers").expect("not too many").secret)
+        let minted = token::mint_capped(&app.db, prefix, self.address(), None, None, caps, now).await;
+        let minted = minted.expect("the database answers").expect("not too many");
+        (minted.token.id, format!("Bearer {}", minted.secret))
     }
 
     /// A signed authorization as clients make it.
