@@ -1,13 +1,22 @@
 #!/bin/sh
 # Makes a request as the wallet that local/buy.sh pays with, authenticated by its agent proof: reads its own data (requests,
-# balance, receipts, the audit's export) or, with a body, posts (a rating). Usage: ask.sh PATH [BODY]
+# balance, receipts, the audit's export) or, with a body, posts (a rating). Any other method is named: PUT for a budget.
+# Usage: ask.sh [--json] [METHOD] PATH [BODY] (--json: as the service answers, also on a terminal. PAYER=4: the stack's fourth
+# payer asks, not the third)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}
-[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
+usage() {
+  echo "usage: local/ask.sh [GET|POST|PUT|PATCH|DELETE] /v1/PATH ['{\"body\": \"as JSON\"}'], like local/ask.sh /v1/tools/balance" >&2
+  exit 2
+}
+json=
+[ "${1:-}" != --json ] || { json=--json; shift; }
 case "${1:-}" in
+  GET | POST | PUT | PATCH | DELETE) case "${2:-}" in /*) ;; *) usage ;; esac ;;
   /*) ;;
-  *) echo "usage: local/ask.sh /v1/requests/ID (or another path that begins with a slash) [BODY]" >&2; exit 2 ;;
+  *) usage ;;
 esac
+[ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
 local/client.sh
-exec node tests/clients/v2/ask.mjs "$stack" "$@"
+exec node tests/clients/v2/ask.mjs "$stack" $json "$@"

@@ -29,7 +29,14 @@ for name in sys.argv[2].split("."):
 print(value if isinstance(value, str) else json.dumps(value))' "$1" "$2"
 }
 step() { printf '\n\033[1m%s\033[0m\n' "$1"; }
-show() { printf '  %s\n' "$(cut -c1-700 "$work/answer")"; }
+# Shows the answer's members, a line each, of which a long one is cut.
+show() {
+  python3 -c '
+import json, sys
+for name, value in json.load(open(sys.argv[1])).items():
+    line = f"  {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}".replace("\n", " ")
+    print(line if len(line) <= 140 else line[:139] + "…")' "$work/answer"
+}
 # Sends a request with curl and saves the answer: call STATUS METHOD PATH [curl arguments]
 call() {
   expected=$1 method=$2 path=$3

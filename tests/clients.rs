@@ -264,7 +264,7 @@ fn make_tour_shows_mail_texts_and_a_call() {
         let output = Command::new(tour).env("STACK", &file.0).stdin(Stdio::null()).output().await.expect("a shell");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(text.contains("\"charge_usdc\":\"0.350000\""), "{text}");
+        assert!(text.contains("for 0.350000 USDC"), "{text}");
         // The first agent's text buys its number.
         for price in ["for 0.005 USDC", "for 5.000000 USDC", "for 5.003500 USDC", "for 0.003500 USDC"] {
             assert!(text.contains(price), "{price}: {text}");

@@ -66,7 +66,7 @@ fn mail_sh_lets_two_agents_write_to_each_other() {
         let stack = stack_with(|options| options.with("EMAIL_DOMAINS", DOMAIN)).await;
         let file = AboutStack::written(&report::json(&stack));
         let mut script = Command::new(root().join("local/mail.sh"));
-        let script = script.args(["Lunch?", "At noon."]).env("STACK", &file.0).stdin(Stdio::null());
+        let script = script.args(["--json", "Lunch?", "At noon."]).env("STACK", &file.0).stdin(Stdio::null());
         let output = script.output().await.expect("a shell");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -54,7 +54,7 @@ fn text_sh_lets_two_agents_text_each_other() {
         let stack = stack().await;
         let file = AboutStack::written(&report::json(&stack));
         let mut script = Command::new(root().join("local/text.sh"));
-        let script = script.arg("Lunch at noon?").env("STACK", &file.0).stdin(Stdio::null());
+        let script = script.args(["--json", "Lunch at noon?"]).env("STACK", &file.0).stdin(Stdio::null());
         let output = script.output().await.expect("a shell");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -53,7 +53,8 @@ fn call_sh_lets_one_agent_call_another() {
         let stack = stack().await;
         let file = AboutStack::written(&report::json(&stack));
         let mut script = Command::new(root().join("local/call.sh"));
-        let output = script.env("STACK", &file.0).stdin(Stdio::null()).output().await.expect("a shell");
+        let script = script.arg("--json").env("STACK", &file.0).stdin(Stdio::null());
+        let output = script.output().await.expect("a shell");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let (conversation, call) = text.trim_end().rsplit_once('\n').expect("a conversation and a call");

@@ -1,13 +1,15 @@
 // Buys one thing with the stock x402 v2 client and prints the answer: the body on stdout, what happens meanwhile on stderr.
 // What takes its time (202) is polled until it is done, at most WAIT seconds (300; 0 to print the 202 itself).
-// Usage: node buy.mjs PATH BODY STACK_JSON (the third of its payers pays, or the one of PAYER: 1 is the first)
+// Usage: node buy.mjs [--json] PATH BODY STACK_JSON (the third of its payers pays, or the one of PAYER: 1 is the first; --json:
+// one line, also on a terminal)
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
+import { print, words } from './script.mjs';
 
-const [path, body, stackFile] = process.argv.slice(2);
+const [path, body, stackFile] = words;
 const stack = JSON.parse(readFileSync(stackFile));
 const account = privateKeyToAccount(stack.payers[(process.env.PAYER ?? 3) - 1].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
@@ -15,18 +17,26 @@ const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactE
 const spendControls = { maxAmountPerPayment: '$20' };
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendControls });
 
-// The wallet is named when the price is asked for: one that has a phone number is not asked to pay for another.
-const headers = { 'content-type': 'application/json', 'x-agent-id': account.address };
-let answer = await fetchAndPay(stack.base_url + path, { method: 'POST', headers, body });
+// The wallet is named when the price is asked for: one that has a phone number is not asked to pay for another. An identity
+// check wants its proof, too, beside the payment. One proof serves for both requests, and with read scope spends no credits.
+const buy = async (caller) =>
+  fetchAndPay(stack.base_url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...caller }, body });
+let answer = await buy(await proof(account, stack.service_name, 'read'));
 let said = await answer.json();
+// A proof for reading is refused, before any price, where a wallet gets something of its own: a number needs none.
+if (said.reason === 'wrong_scope') {
+  answer = await buy({ 'x-agent-id': account.address });
+  said = await answer.json();
+}
 const receipt = answer.headers.get('payment-response');
 const paid = receipt ? `in ${decodePaymentResponseHeader(receipt).transaction || '(settling)'}` : 'nothing';
 console.error(`${answer.status}, ${account.address} paid ${paid}`);
 
 const patience = Number(process.env.WAIT ?? 300);
 if (answer.status === 202 && patience > 0) {
-  const { request_id: request, soul_job_id: soulJob } = said;
+  const { request_id: request, soul_job_id: soulJob, verification_url: page } = said;
   console.error(`job ${request}${soulJob ? `, of the soul: ${soulJob}` : ''}`);
+  if (page) console.error(`it waits for a person at ${page}`);
   const end = Date.now() + patience * 1000;
   for (let shown = ''; ; ) {
     answer = await fetch(`${stack.base_url}/v1/requests/${request}`, { headers: await proof(account, stack.service_name, 'read') });
@@ -43,5 +53,5 @@ if (answer.status === 202 && patience > 0) {
     await new Promise((wake) => setTimeout(wake, 1000));
   }
 }
-console.log(JSON.stringify(said));
+print(said);
 process.exitCode = answer.ok && said.status !== 'failed' ? 0 : 1;

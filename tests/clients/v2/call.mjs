@@ -1,12 +1,13 @@
 // An agent calls another: the third payer of the stack, who pays in buy.mjs and reads in ask.mjs, has a number that answers; the
 // fourth calls it and says these sentences.
-// Prints the conversation as the caller hears it, and the call as its callee gets it; what happens meanwhile goes to stderr.
-// Usage: node call.mjs STACK_JSON SENTENCE …
+// Prints the conversation as the caller hears it, and the call as its callee gets it (with --json as the service says it); what
+// happens meanwhile goes to stderr. Usage: node call.mjs STACK_JSON [--json] SENTENCE …
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent } from './agent.mjs';
+import { asJson, words } from './script.mjs';
 
-const [stackFile, ...sentences] = process.argv.slice(2);
+const [stackFile, ...sentences] = words;
 const stack = JSON.parse(readFileSync(stackFile));
 
 function good(answer) {
@@ -54,7 +55,8 @@ good(await ada.own('POST', `/v1/tools/voice/exchange/${call.id}/hang-up`, {}));
 for (;;) {
   const received = good(await bob.own('GET', `/v1/tools/voice/inbound/${call.id}`));
   if (received.summary !== null) {
-    console.log(JSON.stringify(received));
+    const { summary, ended_reason: why, charge_usdc: charge } = received;
+    console.log(asJson ? JSON.stringify(received) : `\n${why}, for ${charge} USDC. ${summary}`);
     break;
   }
   await new Promise((wake) => setTimeout(wake, 500));

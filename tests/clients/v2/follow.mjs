@@ -1,5 +1,5 @@
 // Waits for a job as the public TypeScript SDK does: a WebSocket at the base URL's own host, and polling beside it, whichever
-// comes first. Needs Node 22 (its built-in WebSocket). Usage: node follow.mjs STACK_JSON
+// comes first. Needs Node 22 (its built-in WebSocket). Usage: node follow.mjs .local/stack.json (the third of its payers pays)
 // Prints a line of JSON for each way to wait: via, statuses, request_id, result.
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
@@ -7,8 +7,13 @@ import { wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
 
+if (typeof WebSocket !== 'function') {
+  console.error(`needs Node 22 or newer, which has a WebSocket; this is ${process.version}`);
+  process.exit(2);
+}
 const stack = JSON.parse(readFileSync(process.argv[2]));
-const account = privateKeyToAccount(stack.wallet);
+// A test's file may name a wallet of its own.
+const account = privateKeyToAccount(stack.wallet ?? stack.payers[2].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

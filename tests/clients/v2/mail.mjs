@@ -1,13 +1,14 @@
 // Two agents write to each other: the third payer of the stack sends a mail to the fourth, who answers it. Paid with the
-// stock x402 v2 client. Prints the mail as each of them gets it; what happens meanwhile goes to stderr.
-// Usage: node mail.mjs SUBJECT BODY STACK_JSON
+// stock x402 v2 client. Prints the mail as each of them gets it, with --json as the service says it; what happens meanwhile
+// goes to stderr. Usage: node mail.mjs [--json] SUBJECT BODY STACK_JSON
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
+import { asJson, words } from './script.mjs';
 
-const [subject, body, stackFile] = process.argv.slice(2);
+const [subject, body, stackFile] = words;
 const stack = JSON.parse(readFileSync(stackFile));
 
 function agent(payer) {
@@ -43,8 +44,10 @@ function agent(payer) {
   // The newest mail, with its body.
   async function newest() {
     const { emails } = await read('/v1/tools/inbox?limit=1&include_body=true');
-    console.log(JSON.stringify(emails[0]));
-    return emails[0];
+    const [mail] = emails;
+    const { from, subject, body } = mail;
+    console.log(asJson ? JSON.stringify(mail) : `From: ${from}\nSubject: ${subject}\n\n${body.trim()}\n`);
+    return mail;
   }
   const address = async () => (await read('/v1/tools/email/domains')).domains[0].default_from;
   return { send, newest, address };

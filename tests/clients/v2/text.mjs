@@ -1,10 +1,11 @@
 // Two agents text each other: the third payer of the stack texts the number of the fourth, who answers. Paid with the stock
-// x402 v2 client. Prints the text as each of them gets it; what happens meanwhile goes to stderr.
-// Usage: node text.mjs TEXT STACK_JSON
+// x402 v2 client. Prints the text as each of them gets it, with --json as the service says it; what happens meanwhile goes to
+// stderr. Usage: node text.mjs [--json] TEXT STACK_JSON
 import { readFileSync } from 'node:fs';
 import { Agent } from './agent.mjs';
+import { asJson, words } from './script.mjs';
 
-const [message, stackFile] = process.argv.slice(2);
+const [message, stackFile] = words;
 const stack = JSON.parse(readFileSync(stackFile));
 
 function good(answer) {
@@ -38,7 +39,7 @@ async function send(agent, to, text) {
 
 async function newest(agent) {
   const { messages: [text] } = good(await agent.own('GET', '/v1/tools/sms/inbox?limit=1'));
-  console.log(JSON.stringify(text));
+  console.log(asJson ? JSON.stringify(text) : `${text.from}: ${text.body}`);
   return text;
 }
 
