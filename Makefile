@@ -7,8 +7,8 @@ help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 run: ## Build and start the whole service on this machine (PORT=8402)
-	@echo "building (the first time takes some minutes; see the README)"
-	@cargo build --package local
+	@echo "building the service: up to 10 minutes the first time, on two cores; seconds after that"
+	@cargo build --package local --bin agora-local
 	@"$$(local/target-dir.sh)/debug/agora-local"
 
 reset: ## Forget the local state: database, chain, results (also while it runs: stops it first)

@@ -4,8 +4,8 @@
 //! passes on what API Gateway would ([`http_api`]), [`queue`] has visibility timeouts and a dead-letter list, [`blobs`] is
 //! a folder, [`database`] is an embedded DynamoDB behind the real SDK client, [`stream`] reads its stream, and [`chain`] is
 //! a real EVM node. [`functions`] opens each function with its own identity, and [`iam`] enforces its role from
-//! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet, and [`smtp`] takes
-//! inbound mail.
+//! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet, [`library`] has
+//! pages to find, and [`smtp`] takes inbound mail.
 //!
 //! Start with [`stack`], which puts everything together.
 
@@ -17,6 +17,7 @@ pub mod functions;
 pub mod gateway;
 pub mod http_api;
 pub mod iam;
+pub mod library;
 pub mod queue;
 pub mod report;
 pub mod settings;

@@ -1,6 +1,7 @@
 //! `make run`: starts the whole stack and prints its addresses.
 
 use std::collections::HashMap;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +55,10 @@ async fn run() -> Result<(), Error> {
 
     let chain = match environment.contains_key("CHAIN_RPC_URL") {
         true => None,
-        false => Some(Arc::new(start_chain(&environment, &state).await?)),
+        false => {
+            eprintln!("starting the local chain");
+            Some(Arc::new(start_chain(&environment, &state).await?))
+        }
     };
     // Ends with the stack.
     let mut browser = None;
@@ -63,6 +67,9 @@ async fn run() -> Result<(), Error> {
         environment.insert("BROWSER_URL".to_owned(), started.url.clone());
         browser = Some(started);
     }
+    // Seeds of the developer's own are not mixed with an invented land.
+    let library = environment.get("SEARCH_SEEDS").is_none_or(|seeds| seeds.trim().is_empty());
+    eprintln!("starting the service");
     let options = Options {
         environment,
         state: Some(state),
@@ -72,10 +79,14 @@ async fn run() -> Result<(), Error> {
         runners: None,
         roles: None,
         announcement: Some(announcement.clone()),
+        library,
     };
     let mut stack = Stack::start(options).await?;
-    log::print(format_args!("{}", report::json(&stack)));
     log::print(format_args!("{}", report::human(&stack)));
+    // A person finds addresses and keys in the file.
+    if !std::io::stdout().is_terminal() {
+        log::print(format_args!("{}", report::json(&stack)));
+    }
 
     tokio::select! {
         () = stopped() => eprintln!("stopping"),

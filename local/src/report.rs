@@ -39,22 +39,23 @@ pub fn json(stack: &Stack) -> Value {
     })
 }
 
-/// What to do next, for people.
+/// What to do first, for people; then the addresses, and where the keys are.
 pub fn human(stack: &Stack) -> String {
     let base = &stack.base_url;
     let site = &stack.site_url;
     format!(
-        "\n{name} is up: {base}\n\
-         \n  list tools      curl {base}/\
+        "\n{name} is up. Try, in another terminal:\n\
          \n  see a price     curl -i -X POST {base}/v1/tools/web-read\
-         \n  a page to read  {site}/article\
-         \n  test wallets    payers in .local/stack.json, 100,000 test USDC each\
          \n  buy a page      make read\
+         \n  buy a search    local/buy.sh /v1/tools/search '{{\"query\": \"lighthouse\"}}'\
          \n  use a token     make spend\
-         \n  marketplace     make tour\
+         \n  marketplace     make tour\n\
+         \n  the service     {base}\
+         \n  pages to read   {site}/article\
          \n  inbound mail    SMTP at {smtp}\
          \n  mails           are written to {outbox}/\
-         \n\nCtrl-C stops it and keeps its state; make reset deletes the state.\n",
+         \n  test wallets    payers in .local/stack.json, with their keys and 100,000 test USDC each\n\
+         \nCtrl-C stops it and keeps its state; make reset deletes the state.\n",
         smtp = stack.smtp,
         outbox = stack.outbox.display(),
         name = stack.config.service_name,

@@ -1,8 +1,10 @@
-//! A small web site to read: an article, a table, redirects, and a plain text.
+//! A small web site to read: an article, a table, redirects, a plain text, and the [`library`].
 
 use axum::Router;
 use axum::response::{Html, IntoResponse, Redirect};
 use axum::routing::get;
+
+use crate::library;
 
 pub fn router() -> Router {
     Router::new()
@@ -15,4 +17,5 @@ pub fn router() -> Router {
             "/away",
             get(|| async { Redirect::temporary("http://169.254.169.254/latest/meta-data/").into_response() }),
         )
+        .fallback_service(library::router())
 }

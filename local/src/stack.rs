@@ -33,7 +33,7 @@ use crate::gateway::{self, Groups};
 use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, report, site, smtp, sockets, state, stream};
+use crate::{Error, database, library, report, site, smtp, sockets, state, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -62,6 +62,8 @@ pub struct Options {
     pub roles: Option<Arc<Roles>>,
     /// The file that is written when the stack is ready to answer.
     pub announcement: Option<PathBuf>,
+    /// Reads the [`library`] into the search index, in the background.
+    pub library: bool,
 }
 
 /// What runs besides the gateway. Tests that count or crash things switch some of it off.
@@ -125,6 +127,7 @@ impl Options {
             runners: None,
             roles: None,
             announcement: None,
+            library: false,
         }
     }
 
@@ -287,6 +290,9 @@ impl Stack {
         }
         for _ in 0..EXECUTORS {
             tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
+        }
+        if options.library {
+            library::queue(&stack.app.db, &queues.pages, &stack.site_url).await?;
         }
         // One consumer, as deployed.
         tasks.spawn(index(queues.pages, functions.indexer.clone()));

@@ -12,8 +12,7 @@ if (typeof WebSocket !== 'function') {
   process.exit(2);
 }
 const stack = JSON.parse(readFileSync(process.argv[2]));
-// A test's file may name a wallet of its own.
-const account = privateKeyToAccount(stack.wallet ?? stack.payers[2].private_key);
+const account = privateKeyToAccount(stack.payers[2].private_key);
 const schemes = [{ network: `eip155:${stack.chain.chain_id}`, client: new ExactEvmScheme(account) }];
 const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes });
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
