@@ -62,6 +62,7 @@
 //! | `webhooks` | endpoints of agents, deliveries that fail, crash and race, hostile receivers, the reference libraries |
 //! | `verify` | e-mail verification against a zone and mail hosts of the tests, a provider's contract, identity checks |
 //! | `work` | tools that count, panic and hang; batches and poison messages |
+//! | `strict` | bodies that set something: what they do not know is refused, what answers say can be sent back |
 //! | `surface` | routes, errors, the catalog |
 //! | `research` | research with and without a model, hostile pages, public data about people |
 //! | `template` | `template.yaml` matches the code |
@@ -131,6 +132,7 @@ mod souls_market;
 mod souls_registry;
 mod souls_turns;
 mod store;
+mod strict;
 mod support;
 mod surface;
 mod template;

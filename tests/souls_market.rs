@@ -252,11 +252,11 @@ fn only_buyer_and_seller_see_a_job_and_only_the_buyer_rates_it() {
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{wrong}");
         }
         // For another seller the job does not exist.
-        for (method, path) in [("GET", ""), ("POST", "/claim"), ("POST", "/fail"), ("POST", "/complete")] {
-            let answer = match method {
-                "GET" => other.get(&format!("/jobs/{job}{path}")).await,
-                _ => other.send(method, &format!("/jobs/{job}{path}"), &json!({"reason": "x", "result": "x"})).await,
-            };
+        assert_eq!(other.get(&format!("/jobs/{job}")).await.error(), (404, "not_found".to_owned()));
+        for (path, body) in
+            [("claim", json!({})), ("fail", json!({"reason": "x"})), ("complete", json!({"result": "x"}))]
+        {
+            let answer = other.send("POST", &format!("/jobs/{job}/{path}"), &body).await;
             assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
         }
         assert_eq!(shop.get(&format!("/jobs/{job}")).await.status, 200);

@@ -337,7 +337,7 @@ fn services_are_added_changed_and_disabled() {
 
         let path = "/v1/soul/me/services/check";
         let changed = seller.send("PUT", path, &json!({
-            "price_usd": 2, "slug": "ignored", "description": "d", "category": "data",
+            "price_usd": 2, "slug": "check", "description": "d", "category": "data",
             "input_schema": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}},
             "test_cases": [{"name": "one", "input": {"n": 1}, "checks": [{"path": "/sum", "equals": 1}, {"path": "", "exists": true}]}],
         })).await;
@@ -373,6 +373,8 @@ fn services_are_added_changed_and_disabled() {
             (json!({"deadline_seconds": 9}), vec!["deadline_seconds"]),
             (json!({"price_usd": null, "name": null}), vec!["name", "price_usd"]),
             (json!({"active": "no"}), vec!["active"]),
+            (json!({"slug": "other"}), vec!["slug"]),
+            (json!({"price": 3, "desciption": "d"}), vec!["desciption", "price"]),
             (
                 json!({"test_cases": [{"name": "a", "input": {}, "checks": [{"path": "/a"}]}]}),
                 vec!["test_cases.0.checks.0"],
