@@ -104,6 +104,10 @@ fn a_token_cannot_change_its_owners_settings() {
             let answer = payer.client.send(method, path, &bearer, body).await.unwrap();
             assert_eq!(answer.error(), (status, code.to_owned()), "{method} {path}");
         }
+        // No wait helps, and the message says so.
+        let closed = payer.client.send("POST", "/v1/credits/top-up", &bearer, r#"{"amount": 1}"#).await.unwrap();
+        assert!(closed.json()["message"].as_str().unwrap().contains("permanent"), "{}", closed.text);
+        assert_eq!(closed.header("retry-after"), None);
         assert_eq!(payer.client.get("/v1/agents/me/budgets", &bearer).await.status, 200);
         let other = Payer::with(&stack, 0).await.address().to_string();
         let answer = payer.client.get("/v1/agents/me", &[bearer[0], ("x-agent-id", &other)]).await;

@@ -203,7 +203,8 @@ impl Gate {
 
     async fn check_able(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<(), ApiError> {
         let missing = self.engine.toolbox.lacks(tool, input).await?;
-        missing.map_or(Ok(()), |what| Err(ApiError::NotConfigured { what }))
+        let missing = missing.map(|what| ApiError::NotConfigured { what: format!("{what}; `{}` needs it", tool.name) });
+        missing.map_or(Ok(()), Err)
     }
 
     /// Counts a price answer to a proven caller against the `quote` limit: it costs a write (the proof's nonce), and it may

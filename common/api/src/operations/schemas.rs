@@ -13,10 +13,10 @@ use tools_voice::config;
 
 use super::shared::amount;
 
-/// A decimal number, also in exponent form; empty counts as absent.
+/// A decimal number, also in exponent form.
 pub static DECIMAL: Format = Format {
     name: None,
-    pattern: Some(r"^([0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?)?$"),
+    pattern: Some(r"^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$"),
     matches: |text| Usdc::parse_cap(text).is_ok(),
     message: "must be a decimal number",
 };

@@ -38,7 +38,9 @@ fn error() -> Value {
         "properties": {
             "error": {"type": "string", "pattern": "^[a-z0-9_]+$"},
             "message": {"type": "string", "minLength": 1},
-            "details": {"description": "invalid_request, invalid_input: what is wrong, by its position in the request"},
+            "details": {"description": "What is wrong, by its position in the request: a list of {path, message}"},
+            "price_usdc": {"type": "string", "description": "exceeds_caller_budget: the price"},
+            "max_cost_usdc": {"type": "string", "description": "exceeds_caller_budget: your cap"},
             "reason": {"type": ["string", "null"]},
             "retry_after": {"type": "integer", "description": "Seconds; rate limits"},
             "categories": {"type": "array", "items": {"type": "string"}, "description": "content_blocked"},

@@ -25,7 +25,7 @@ static HEADERS: &[Field] = &[
     IDEMPOTENCY_KEY,
     Field::optional(
         "PAYMENT-SIGNATURE",
-        Kind::Text { min: 0, max: wire::MAX_HEADER_BYTES, format: Some(&super::shared::ASCII) },
+        Kind::Text { min: 1, max: wire::MAX_HEADER_BYTES, format: Some(&super::shared::VISIBLE) },
         "x402 v2: the signed payment, base64 of JSON. x402 clients send it after a 402",
     ),
     Field::optional(
@@ -35,7 +35,7 @@ static HEADERS: &[Field] = &[
     ),
     Field::optional(
         "X-Max-Cost-USDC",
-        Kind::Text { min: 0, max: MAX_COST_BYTES, format: Some(&super::schemas::DECIMAL) },
+        Kind::Text { min: 1, max: MAX_COST_BYTES, format: Some(&super::schemas::DECIMAL) },
         "The most this call may cost you. A call that costs more is refused before any payment. Raise it for expensive calls",
     ),
     Field::optional(

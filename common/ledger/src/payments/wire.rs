@@ -70,7 +70,7 @@ pub fn payment(headers: &HeaderMap) -> Result<Option<Payment>, Malformed> {
             continue;
         }
         if value.is_empty() {
-            return Err(malformed("is empty"));
+            return Err(malformed("must have a payment, or be left out"));
         }
         if value.len() > MAX_HEADER_BYTES {
             return Err(malformed("is too large"));

@@ -268,7 +268,7 @@ fn judge(answered: Result<Posted, FetchError>, at: Timestamp, took: Duration) ->
             });
             let words = match &error {
                 FetchError::NotReachable(detail) => detail.clone(),
-                FetchError::NotAllowed(reason) => reason.to_string(),
+                FetchError::NotAllowed(reason) => format!("the URL {reason}"),
                 FetchError::Protocol(detail) => format!("the answer is not usable: {detail}"),
                 other => other.to_string(),
             };

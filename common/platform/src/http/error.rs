@@ -390,11 +390,7 @@ impl ApiError {
 
     pub fn message(&self) -> String {
         match self {
-            ApiError::InvalidRequest(errors) => match errors.as_slice() {
-                [error] if error.path.is_empty() => error.message.clone(),
-                [error] => format!("{} {}", error.path, error.message),
-                errors => format!("{} fields are wrong; see details", errors.len()),
-            },
+            ApiError::InvalidRequest(errors) => listed(errors),
             ApiError::InvalidQuote => {
                 "the quote is unknown, has expired or was used; get a new one: from the tool's quote route if it has one, or by calling \
                  without payment"
@@ -411,9 +407,13 @@ impl ApiError {
                 "this tool needs the header x-agent-proof in addition to the payment; nothing was charged".to_owned()
             }
             ApiError::InvalidProof(error) => error.to_string(),
-            ApiError::AccessTokenInvalid => "the access token is unknown or has expired".to_owned(),
-            ApiError::AccessTokenRevoked => "the access token was revoked by its owner".to_owned(),
-            ApiError::AgentMismatch => "X-Agent-ID names another agent than the access token".to_owned(),
+            ApiError::AccessTokenInvalid => {
+                "the access token is unknown or has expired; ask your owner for another".to_owned()
+            }
+            ApiError::AccessTokenRevoked => "the access token was revoked by its owner; ask your owner".to_owned(),
+            ApiError::AgentMismatch => {
+                "X-Agent-ID names another agent than the access token; leave it out, or name the token's".to_owned()
+            }
             ApiError::WebhookNotFound => "you have no webhook with this id".to_owned(),
             ApiError::DeliveryNotFound => "this event was not sent to this webhook".to_owned(),
             ApiError::TooManyWebhooks { most } => format!("an agent has at most {most} webhooks; delete one first"),
@@ -424,7 +424,9 @@ impl ApiError {
                 "changing budgets needs a proof signed by the wallet; an access token can only read them".to_owned()
             }
             ApiError::ClosedToTokens => {
-                "this route needs a payment signed by the wallet; an access token cannot pay here".to_owned()
+                "buying credits needs a payment signed by the wallet. This is permanent for access tokens: do not retry; ask \
+                 your owner to top up. Nothing was charged"
+                    .to_owned()
             }
             ApiError::AccessTokenNotFound => "this wallet has no access token with that id".to_owned(),
             ApiError::TooManyAccessTokens { most } => {
@@ -548,7 +550,10 @@ impl ApiError {
             }
             ApiError::InvalidProof(error) => body["reason"] = json!(error.reason()),
             ApiError::ExceedsCallerBudget { price, cap } => {
-                body["details"] = json!({"price_usdc": price.to_string(), "max_cost_usdc": cap.to_string()});
+                let wrong = FieldError::new("X-Max-Cost-USDC", format!("is {cap}; the price is {price}"));
+                body["details"] = json!([wrong]);
+                body["price_usdc"] = json!(price.to_string());
+                body["max_cost_usdc"] = json!(cap.to_string());
             }
             ApiError::BudgetExceeded(over) => {
                 body["budget"] = json!({
@@ -611,6 +616,23 @@ impl ApiError {
     }
 }
 
+/// Most wrong fields that a message tells; `details` has all.
+const MAX_TOLD: usize = 3;
+
+/// What is wrong with some fields, for people and models: many clients show them nothing but the message.
+pub(super) fn listed(errors: &[FieldError]) -> String {
+    let told = errors.iter().take(MAX_TOLD).map(|error| match error.path.as_str() {
+        "" => error.message.clone(),
+        path => format!("{path}: {}", error.message),
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    match errors.len() {
+        0 | 1 => told,
+        wrong if wrong > MAX_TOLD => format!("{wrong} fields are wrong: {told}; see details for the others"),
+        wrong => format!("{wrong} fields are wrong: {told}"),
+    }
+}
+
 /// Adds the members of one object to another.
 pub fn merge(into: &mut Value, from: Value) {
     if let (Value::Object(into), Value::Object(from)) = (into, from) {
@@ -641,8 +663,8 @@ impl IntoResponse for ApiError {
             ApiError::ServicePaused(_) => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             }
-            // Only an operator can change these, so an early retry is useless.
-            ApiError::NotConfigured { .. } | ApiError::ClosedToTokens => {
+            // Only an operator can change this, so an early retry is useless.
+            ApiError::NotConfigured { .. } => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("3600"));
             }
             ApiError::RequestInProgress | ApiError::PaymentProcessing(_) | ApiError::PaymentUnchecked(_) => {
@@ -669,6 +691,35 @@ impl From<StoreError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_names_the_wrong_fields() {
+        let wrong = |path: &str| FieldError::new(path, "must be text");
+        let message = |errors: Vec<FieldError>| ApiError::InvalidRequest(errors).message();
+        assert_eq!(
+            message(vec![FieldError::new("", "the body must be a JSON object")]),
+            "the body must be a JSON object"
+        );
+        assert_eq!(message(vec![wrong("a.0")]), "a.0: must be text");
+        assert_eq!(message(vec![wrong("a"), wrong("b")]), "2 fields are wrong: a: must be text; b: must be text");
+        let four = message(["a", "b", "c", "d"].map(wrong).to_vec());
+        assert!(
+            four.starts_with("4 fields are wrong: a: ")
+                && four.ends_with("c: must be text; see details for the others")
+        );
+    }
+
+    /// `details` lists fields, as in every other error, and the amounts stand beside it.
+    #[test]
+    fn a_price_above_the_callers_cap_is_a_wrong_header() {
+        let (price, cap) = (Usdc::from_micro(2_000), Usdc::from_micro(1_000));
+        let body = ApiError::ExceedsCallerBudget { price, cap }.body();
+        let details = json!([{"path": "X-Max-Cost-USDC", "message": "is 0.001000; the price is 0.002000"}]);
+        assert_eq!(
+            (&body["details"], &body["price_usdc"], &body["max_cost_usdc"]),
+            (&details, &json!("0.002000"), &json!("0.001000"))
+        );
+    }
 
     #[test]
     fn every_error_has_its_status_and_code() {

@@ -24,7 +24,7 @@ pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, A
 /// Like [`text`], but an empty value is an error.
 fn not_empty<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
     match text(headers, name)? {
-        None if headers.contains_key(name) => Err(ApiError::field(name, "is empty")),
+        None if headers.contains_key(name) => Err(ApiError::field(name, "must have a value, or be left out")),
         value => Ok(value),
     }
 }
@@ -53,7 +53,7 @@ pub fn quote_id(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 /// A header of at most `max` bytes.
 fn bounded<'a>(headers: &'a HeaderMap, name: &str, max: usize) -> Result<Option<&'a str>, ApiError> {
     match text(headers, name)? {
-        Some(value) if value.len() > max => Err(ApiError::field(name, format!("may have at most {max} characters"))),
+        Some(value) if value.len() > max => Err(ApiError::field(name, format!("must have at most {max} characters"))),
         value => Ok(value),
     }
 }
@@ -74,11 +74,12 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
     let key = text(headers, "idempotency-key")?;
     match key {
         // Reject an empty key: the client believes it is protected.
-        None if headers.contains_key("idempotency-key") => {
-            Err(ApiError::field("Idempotency-Key", "must have at least one character"))
-        }
+        None if headers.contains_key("idempotency-key") => Err(ApiError::field(
+            "Idempotency-Key",
+            format!("must have 1 to {MAX_KEY_BYTES} characters, or be left out"),
+        )),
         Some(key) if key.len() > MAX_KEY_BYTES => {
-            Err(ApiError::field("Idempotency-Key", format!("may have at most {MAX_KEY_BYTES} characters")))
+            Err(ApiError::field("Idempotency-Key", format!("must have at most {MAX_KEY_BYTES} characters")))
         }
         key => Ok(key),
     }

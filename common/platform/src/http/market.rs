@@ -5,6 +5,7 @@ use base::input::FieldError;
 use http::StatusCode;
 
 use super::ApiError;
+use super::error::listed;
 
 /// A refusal of a marketplace route.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +102,7 @@ impl IntoResponse for MarketError {
 }
 
 fn first(errors: &[FieldError], what: &str) -> String {
-    match errors {
-        [error] if !error.path.is_empty() => format!("{what}: {} {}", error.path, error.message),
-        [error] => format!("{what}: {}", error.message),
-        _ => format!("{what}; see details"),
-    }
+    if errors.is_empty() { what.to_owned() } else { format!("{what}: {}", listed(errors)) }
 }
 
 #[cfg(test)]

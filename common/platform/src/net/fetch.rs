@@ -96,7 +96,7 @@ impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReachable(detail) => write!(f, "the page cannot be reached: {detail}"),
-            Self::NotAllowed(reason) => write!(f, "the page may not be fetched: {reason}"),
+            Self::NotAllowed(reason) => write!(f, "the page may not be fetched: its URL {reason}"),
             Self::Forbidden(how) => f.write_str(how),
             Self::TooManyRedirects => f.write_str("the page redirects too many times"),
             Self::DecompressionLimit => f.write_str("the page decompresses to far more data than it sends"),

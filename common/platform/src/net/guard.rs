@@ -17,7 +17,7 @@ const MAX_URL_CHARS: usize = 2048;
 /// Private names (RFC 6761, RFC 6762, RFC 8375, and `internal`, reserved by ICANN) and all names below them.
 const PRIVATE_SUFFIXES: [&str; 4] = ["localhost", "local", "internal", "home.arpa"];
 
-/// Why a URL may not be fetched. The text is for the caller.
+/// Why a URL may not be fetched. The text is for the caller, and follows the URL's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlRefused {
     TooLong,
@@ -32,13 +32,13 @@ pub enum UrlRefused {
 impl fmt::Display for UrlRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLong => "the URL is longer than 2048 characters",
-            Self::Malformed => "this is not a complete URL",
-            Self::Scheme => "only http and https URLs can be fetched",
-            Self::Credentials => "the URL must not contain a user name or password",
-            Self::Port => "only ports 80 and 443 can be fetched",
-            Self::PrivateName => "the host name is not a public one",
-            Self::PrivateAddress => "the address is not on the public internet",
+            Self::TooLong => "must have at most 2048 characters",
+            Self::Malformed => "must be a complete URL, such as https://example.com/page",
+            Self::Scheme => "must be an http or https URL, such as https://example.com/page",
+            Self::Credentials => "must not contain a user name or password",
+            Self::Port => "must be on port 80 or 443",
+            Self::PrivateName => "must have a public host name, such as example.com",
+            Self::PrivateAddress => "must be on the public internet",
         })
     }
 }
