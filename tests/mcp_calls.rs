@@ -314,8 +314,6 @@ fn errors_say_what_to_do() {
                 "{tool} {arguments}"
             );
         }
-        let rehearsed = call(client, &identity, BUY, json!({"vin": VIN, "dry_run": "true"}), json!({})).await;
-        assert_eq!(rehearsed["structuredContent"]["dry_run"], true, "{rehearsed}");
         // Authentication is required only for private data. HTTP then answers 401 as well.
         for headers in [&[][..], &[("authorization", "Bearer agent_0000")]] {
             let answer = ask(client, headers, "tools/call", json!({"name": "agora_balance"}), json!({})).await;
@@ -331,6 +329,30 @@ fn errors_say_what_to_do() {
         let meta = json!({"x-agent-id": payer.address().to_string(), "x-agent-proof": payer.proof("read")});
         let balance = call(client, &[], "agora_balance", json!({}), meta).await;
         assert_eq!(balance["structuredContent"]["credits_balance"], "0.001000", "{balance}");
+    });
+}
+
+/// Models write flags as booleans, older clients as text. Clients that check arguments against the schema send both.
+#[test]
+fn dry_run_may_be_a_boolean() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 20_000).await;
+        let token = payer.token(&stack).await;
+        let identity = [("authorization", token.as_str())];
+        let tools = tool_list(&payer.client).await.concat();
+        let schema = &tools.iter().find(|tool| tool["name"] == BUY).expect("the tool")["inputSchema"];
+        for flag in [json!(true), json!("true")] {
+            let arguments = json!({"vin": VIN, "dry_run": flag});
+            jsonschema::validate(schema, &arguments).expect("arguments that fit the schema");
+            let rehearsed = call(&payer.client, &identity, BUY, arguments, json!({})).await;
+            assert_eq!(rehearsed["structuredContent"]["dry_run"], true, "{flag}: {rehearsed}");
+        }
+        let wrong = call(&payer.client, &identity, BUY, json!({"vin": VIN, "dry_run": "yes"}), json!({})).await;
+        assert_eq!(wrong["structuredContent"]["details"][0]["path"], "dry_run", "{wrong}");
+        let balance = call(&payer.client, &identity, "agora_balance", json!({}), json!({})).await;
+        assert_eq!(balance["structuredContent"]["credits_balance"], "0.020000", "{balance}");
     });
 }
 
@@ -368,7 +390,10 @@ fn a_model_dials_talks_and_hangs_up() {
         let busy = json!({"to": number["phone_number"]});
         let busy = call(&caller.client, &[("authorization", &token)], "agora_voice_dial", busy, json!({})).await;
         let (error, todo) = (&busy["structuredContent"]["error"], &busy["structuredContent"]["what_to_do"]);
-        assert!(error == "line_busy" && todo.as_str().is_some_and(|todo| todo.contains("voice_hang_up")), "{busy}");
+        assert!(
+            error == "line_busy" && todo.as_str().is_some_and(|todo| todo.contains("agora_voice_hang_up")),
+            "{busy}"
+        );
         assert_eq!(does(&token, "agora_voice_hang_up", json!({"call_id": id})).await["status"], "ended");
         let listed = does(&callees, "agora_voice_calls", json!({"limit": 1})).await;
         assert_eq!(listed["calls"][0]["id"], id, "{listed}");

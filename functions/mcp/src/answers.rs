@@ -10,7 +10,7 @@ use tools::bazaar::{self, BAZAAR};
 use tools::spec::ToolSpec;
 
 use crate::calls::Answered;
-use crate::tools::{Entry, object};
+use crate::tools::{Entry, named, object};
 use crate::transport::{Aside, decoded};
 
 /// The member of a result's `_meta` with the settlement.
@@ -32,11 +32,12 @@ impl Answered {
         self.status == StatusCode::ACCEPTED
     }
 
-    /// The result of a call, or a JSON-RPC error where the protocol requires one.
+    /// The result of a call, or a JSON-RPC error where the protocol requires one. `prefix` is the prefix of all tool names.
     pub fn result(
         mut self,
         entry: &Entry,
         sold: Option<&ToolSpec>,
+        prefix: &str,
         aside: &Aside,
     ) -> Result<CallToolResult, ErrorData> {
         for name in SAID_ALOUD {
@@ -53,7 +54,7 @@ impl Answered {
             return Ok(unpaid(entry, sold, terms, &self.body));
         }
         if !self.status.is_success() {
-            return Ok(self.refused());
+            return Ok(self.refused(prefix));
         }
         // The envelope of direct tools adds nothing to the protocol's own.
         let enveloped = self.body["success"] == true && self.body["data"].is_object();
@@ -63,7 +64,7 @@ impl Answered {
     }
 
     /// An error with advice for the model.
-    fn refused(self) -> CallToolResult {
+    fn refused(self, prefix: &str) -> CallToolResult {
         let mut body = match self.body {
             Value::Object(_) => self.body,
             _ => json!({"error": "internal_error", "message": "the call could not be answered"}),
@@ -80,7 +81,7 @@ impl Answered {
             }
             false => what_to_do(body["error"].as_str().unwrap_or_default(), self.status),
         };
-        merge(&mut body, json!({"http_status": self.status.as_u16(), "what_to_do": todo}));
+        merge(&mut body, json!({"http_status": self.status.as_u16(), "what_to_do": named(todo, prefix)}));
         let settlement = decoded(&self.headers, "payment-response");
         CallToolResult::structured_error(body).with_meta(settlement.map(paid_meta))
     }
@@ -124,6 +125,10 @@ fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value
     {
         extensions.insert(BAZAAR.to_owned(), bazaar::mcp(spec, &entry.name));
     }
+    // Names that nothing reads, perhaps misspelt. Only the body has them.
+    if let Some(ignored) = body.get("ignored") {
+        terms["ignored"] = ignored.clone();
+    }
     let text = terms.to_string();
     let mut result = CallToolResult::structured_error(terms);
     let message = body["message"].as_str().unwrap_or("payment is required");
@@ -135,7 +140,7 @@ fn unpaid(entry: &Entry, sold: Option<&ToolSpec>, mut terms: Value, body: &Value
     result
 }
 
-/// What a model should do about an error, in one sentence.
+/// What a model should do about an error, in one sentence; tools are named as in `{get_request}`.
 fn what_to_do(error: &str, status: StatusCode) -> &'static str {
     match error {
         "invalid_request" | "invalid_input" => {
@@ -157,7 +162,7 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
         "payment_already_used" => "This payment bought something else: repeat that same call, or sign a new payment.",
         "idempotency_key_reused" => "Key of another purchase: repeat that same call, or choose a new key.",
         "call_ended" => "The call is over: dial again for another one.",
-        "line_busy" => "End your open call with voice_hang_up first.",
+        "line_busy" => "End your open call with {voice_hang_up} first.",
         "too_many_pending_approvals" => "Wait until a human has decided about one of your held calls.",
         "rate_limit_exceeded" | "rate_limited" | "too_many_turns" | "turn_in_progress" => {
             "Wait for retry_after seconds, then call again with the same key."
@@ -168,5 +173,35 @@ fn what_to_do(error: &str, status: StatusCode) -> &'static str {
              charged twice."
         }
         _ => "Read message and details; repeating the call unchanged will not help.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::encoding::base64_standard;
+    use catalog::CATALOG;
+    use http::HeaderMap;
+    use platform::config::Config;
+
+    use super::*;
+    use crate::tools;
+
+    /// The terms are read from a header, which has no room for them.
+    #[test]
+    fn terms_name_the_arguments_that_nothing_reads() {
+        let read = |name: &str| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned());
+        let tools = tools::all(&Config::read(read).unwrap(), &CATALOG);
+        let entry = tools.iter().find(|entry| entry.name == "agora_vin_decode").unwrap();
+        let terms = json!({"x402Version": 2, "accepts": [], "resource": {"url": "https://a.example/v1/tools/x"}});
+        let terms = HeaderValue::from_str(&base64_standard(terms.to_string().as_bytes())).unwrap();
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("payment-required"), terms)]);
+        let body = json!({"error": "payment_required", "message": "pay", "ignored": ["max_cost"]});
+        let answered = Answered { status: StatusCode::PAYMENT_REQUIRED, headers, body };
+        let result = answered.result(entry, None, "agora_", &Aside::default()).unwrap();
+        let told = result.structured_content.unwrap();
+        assert_eq!(told["ignored"], json!(["max_cost"]));
+        // Clients compare the two forms.
+        let text = serde_json::to_value(&result.content[0]).unwrap()["text"].as_str().unwrap().to_owned();
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), told);
     }
 }

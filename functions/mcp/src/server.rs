@@ -77,7 +77,7 @@ impl Server {
             Call::Paid(spec) => {
                 let answered = shop.buy(spec, parts, meta, arguments).await.unwrap_or_else(Answered::from);
                 let accepted = answered.is_accepted();
-                let result = answered.result(entry, Some(spec), &aside)?;
+                let result = answered.result(entry, Some(spec), &shop.prefix, &aside)?;
                 if !accepted {
                     return Ok(result.into());
                 }
@@ -100,7 +100,7 @@ impl Server {
                 }
             }
         };
-        answered.result(entry, None, &aside).map(CallToolResponse::from)
+        answered.result(entry, None, &shop.prefix, &aside).map(CallToolResponse::from)
     }
 
     fn task_error(&self, error: TaskError, context: &RequestContext<RoleServer>) -> ErrorData {
@@ -109,7 +109,7 @@ impl Server {
         };
         let Ok(parts) = parts_of(context) else { return unknown_task() };
         let body = error.0.body.clone();
-        match (error.0.status.as_u16(), error.0.result(entry, None, &Aside::of(parts))) {
+        match (error.0.status.as_u16(), error.0.result(entry, None, &self.0.prefix, &Aside::of(parts))) {
             (_, Err(error)) if error.code == UNAUTHORIZED => error,
             (404, _) => unknown_task(),
             _ => ErrorData::internal_error(body["message"].as_str().unwrap_or("try again").to_owned(), Some(body)),
@@ -124,13 +124,14 @@ impl ServerHandler for Server {
         let mut server = Implementation::new(name.clone(), env!("CARGO_PKG_VERSION"));
         server.title = Some(name.clone());
         server.website_url = self.0.app.config.base_url.clone();
-        ServerConfig::new(capabilities).with_server_info(server).with_instructions(
+        ServerConfig::new(capabilities).with_server_info(server).with_instructions(tools::named(
             "Descriptions say which tools cost money; nothing is charged before you see the price. With an access \
              token (Authorization: Bearer), a call is paid from credits at once. Without one, it answers with x402 payment terms; repeat the same call \
              with the signed payment in _meta[\"x402/payment\"] to buy. Give every purchase an idempotency_key and keep the \
              same value for every retry of it. x402 clients refuse calls above their own cap: raise it first for expensive \
-             calls. Slow tools answer with a request_id: poll get_request for the result.",
-        )
+             calls. Slow tools answer with a request_id: poll {get_request} for the result.",
+            &self.0.prefix,
+        ))
     }
 
     async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {

@@ -79,7 +79,7 @@ pub static REQUEST_FIELDS: &[Field] = &[
 
 /// Arguments of a paid tool that go into the path instead of the body.
 pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
-    const SERVICE: Field = Field::required("service", SHORT, "The service's slug, as in soul_profile");
+    const SERVICE: Field = Field::required("service", SHORT, "The service's slug, as in {soul_profile}");
     match () {
         () if std::ptr::eq(spec, &EXECUTION) => &[SLUG, SERVICE],
         () if std::ptr::eq(spec, &PURCHASE) => &[SLUG],
@@ -123,22 +123,24 @@ pub fn all(config: &Config, catalog: &Catalog) -> Vec<Entry> {
 
 fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     let (title, about, input, output) = match kind {
-        Call::Paid(spec) => (spec.title, paid_about(spec, prefix), paid_input(spec), paid_output(spec)),
-        Call::Read(read) => (read.title, format!("{}. Free.", read.about), closed(read.fields), any_object()),
+        Call::Paid(spec) => (spec.title, paid_about(spec, prefix), paid_input(spec, prefix), paid_output(spec, prefix)),
+        Call::Read(read) => {
+            (read.title, format!("{}. Free.", named(read.about, prefix)), closed(read.fields, prefix), any_object())
+        }
         Call::Request => (
             "A request",
             format!(
                 "The state of something you bought, and its result once status is completed. Free. Poll every 2 seconds while status is pending or processing; the limit is {} requests a minute.",
                 Class::Read.limit().count
             ),
-            closed(REQUEST_FIELDS),
-            answered(vec![request_schema()]),
+            closed(REQUEST_FIELDS, prefix),
+            answered(vec![request_schema(prefix)]),
         ),
-        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(), any_object()),
+        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(prefix), any_object()),
         Call::Prices => (
             "Price list",
             "Everything that is sold here, with prices in USDC and how to pay. Free, and needs no identity.".to_owned(),
-            closed(&[]),
+            closed(&[], prefix),
             any_object(),
         ),
     };
@@ -198,8 +200,8 @@ fn lookup_about(prefix: &str) -> String {
     )
 }
 
-fn lookup_input() -> Map<String, Value> {
-    let mut schema = object(input::schema(LOOKUP_FIELDS));
+fn lookup_input(prefix: &str) -> Map<String, Value> {
+    let mut schema = own(LOOKUP_FIELDS, prefix);
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
         into.extend(of_purchase());
     }
@@ -214,7 +216,7 @@ fn of_purchase() -> Map<String, Value> {
     let fields = MEMO.iter().chain(PURCHASE_FIELDS);
     let brief = fields.map(|field| {
         let mut schema = match &field.kind {
-            Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
+            kind if is_flag(kind) => flag(),
             Kind::Amount { .. } => json!({"type": ["number", "string"]}),
             _ => json!({"type": "string"}),
         };
@@ -224,24 +226,54 @@ fn of_purchase() -> Map<String, Value> {
     brief.collect()
 }
 
-/// A schema that allows no other arguments.
-fn closed(fields: &[Field]) -> Map<String, Value> {
+/// Whether these are the choices of a flag: `true` and `false`, as text for a query or a header. A boolean counts too.
+fn is_flag(kind: &Kind) -> bool {
+    matches!(kind, Kind::Choice(choices) if *choices == ["true", "false"])
+}
+
+/// The schema of a flag. Without the choices: the model vendors that know only enumerations of text would refuse the tool.
+fn flag() -> Value {
+    json!({"type": ["boolean", "string"]})
+}
+
+/// The schema of fields of this crate, with tools named as this deployment calls them.
+fn own(fields: &[Field], prefix: &str) -> Map<String, Value> {
     let mut schema = object(input::schema(fields));
+    for field in fields {
+        let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(field.name));
+        if let Some(property) = property {
+            if is_flag(&field.kind) {
+                *property = flag();
+            }
+            property["description"] = json!(named(field.about, prefix));
+        }
+    }
+    schema
+}
+
+/// A text of this crate that names tools in braces, as in `{get_request}`, with their names in this deployment.
+pub fn named(text: &str, prefix: &str) -> String {
+    text.replace('{', prefix).replace('}', "")
+}
+
+/// A schema that allows no other arguments.
+fn closed(fields: &[Field], prefix: &str) -> Map<String, Value> {
+    let mut schema = own(fields, prefix);
     schema.insert("additionalProperties".to_owned(), json!(false));
     schema
 }
 
-fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
-    let mut schema = object(input::schema(path_fields(spec)));
-    let own = object(spec.input_schema());
+fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
+    let mut schema = own(path_fields(spec), prefix);
+    let work = object(spec.input_schema());
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
-        into.extend(own.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
+        into.extend(work.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
         // An argument that the work also has keeps the work's own schema, which says more.
         for (name, brief) in of_purchase() {
             into.entry(name).or_insert(brief);
         }
     }
-    let required = own.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let required = work.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     if !required.is_empty() {
         let all = schema.entry("required").or_insert_with(|| json!([]));
         if let Some(all) = all.as_array_mut() {
@@ -253,11 +285,11 @@ fn paid_input(spec: &ToolSpec) -> Map<String, Value> {
 
 /// The possible answers of a paid call. Older clients validate every answer against this schema, errors too. So it includes
 /// the payment terms; otherwise those clients would not show them.
-fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
+fn paid_output(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
     match (spec.answer, spec.sells_credits || spec.bare || !path_fields(spec).is_empty()) {
-        (Answer::Queued, _) => answered(vec![accepted()]),
+        (Answer::Queued, _) => answered(vec![accepted(prefix)]),
         // Direct calls that take too long, for example to settle on chain, are polled.
-        (Answer::Direct, true) => answered(vec![spec.output_schema(), accepted()]),
+        (Answer::Direct, true) => answered(vec![spec.output_schema(), accepted(prefix)]),
         (Answer::Direct, false) => {
             let done = json!({
                 "type": "object",
@@ -270,17 +302,17 @@ fn paid_output(spec: &ToolSpec) -> Map<String, Value> {
                 },
                 "required": ["request_id", "status", "result"],
             });
-            answered(vec![done, accepted()])
+            answered(vec![done, accepted(prefix)])
         }
     }
 }
 
 /// An accepted request. Its members are described only by the polling tool; here they would be repeated for every tool.
-fn accepted() -> Value {
-    json!({"description": "Accepted: poll get_request", "required": ["request_id", "status", "tool"]})
+fn accepted(prefix: &str) -> Value {
+    json!({"description": format!("Accepted: poll {prefix}get_request"), "required": ["request_id", "status", "tool"]})
 }
 
-fn request_schema() -> Value {
+fn request_schema(prefix: &str) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -288,7 +320,10 @@ fn request_schema() -> Value {
             "status": {"type": "string", "enum": ["pending", "processing", "completed", "failed"]},
             "tool": {"type": "string"},
             "receipt_id": {"type": "string"},
-            "poll_key": {"type": "string", "description": "Pass it to get_request if you have no access token"},
+            "poll_key": {
+                "type": "string",
+                "description": format!("Pass it to {prefix}get_request if you have no access token"),
+            },
             "result": {"description": "The tool's result, once status is completed"},
             "error": {"type": "string", "description": "Why it failed, if status is failed; credited_usdc was paid back as credits"},
         },
@@ -340,6 +375,65 @@ mod tests {
         assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup") && page.len() < all.len() / 2);
         let bytes = serde_json::to_string(&page).unwrap().len();
         assert!(bytes < 88_000, "{bytes}");
+    }
+
+    /// Texts are for models, which call a tool by the name that they read.
+    #[test]
+    fn descriptions_name_tools_as_they_are_called() {
+        fn told(value: &Value, texts: &mut Vec<String>) {
+            match value {
+                Value::Object(members) => {
+                    for (name, member) in members {
+                        match member {
+                            Value::String(text) if name == "description" => texts.push(text.clone()),
+                            member => told(member, texts),
+                        }
+                    }
+                }
+                Value::Array(items) => items.iter().for_each(|item| told(item, texts)),
+                _ => {}
+            }
+        }
+        let all = tools();
+        let names: Vec<&str> = all.iter().map(|entry| entry.name.as_str()).collect();
+        // One word is a word of English, too.
+        let bare = |name: &&&str| name.strip_prefix("acme_tools_").is_some_and(|name| name.contains('_'));
+        let bare: Vec<&str> = names.iter().filter(bare).filter_map(|name| name.strip_prefix("acme_tools_")).collect();
+        let mut named = 0;
+        for entry in &all {
+            let mut texts = Vec::new();
+            told(&serde_json::to_value(entry.shown("acme_tools_")).unwrap(), &mut texts);
+            for text in texts {
+                assert!(!text.contains(['{', '}']), "{}: {text}", entry.name);
+                for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
+                    // The lookups by name have names of their own.
+                    let is_bare = bare.contains(&word) && !matches!(entry.kind, Call::Lookup);
+                    assert!(!is_bare, "{}: {word} in {text}", entry.name);
+                    let is_tool = names.contains(&word);
+                    assert!(is_tool || !word.starts_with("acme_tools_"), "{}: no {word}, as in {text}", entry.name);
+                    named += usize::from(is_tool);
+                }
+            }
+        }
+        assert!(named > all.len() / 2, "{named} names");
+    }
+
+    /// Strict clients send what the schema says, and models write flags as booleans.
+    #[test]
+    fn flags_are_published_as_booleans_or_text() {
+        for (name, flag) in [
+            ("acme_tools_vin_decode", "dry_run"),
+            ("acme_tools_company_filings", "dry_run"),
+            ("acme_tools_lookup", "dry_run"),
+            ("acme_tools_inbox", "include_body"),
+            ("acme_tools_voice_calls", "include_transcript"),
+            ("acme_tools_soul_job", "full"),
+        ] {
+            let tool = tools().into_iter().find(|tool| tool.name == name).unwrap();
+            let schema = &tool.shown("acme_tools_").input_schema["properties"][flag];
+            assert_eq!(schema["type"], json!(["boolean", "string"]), "{name}: {schema}");
+            assert!(schema.get("enum").is_none(), "{name}: {schema}");
+        }
     }
 
     #[test]
