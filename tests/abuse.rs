@@ -426,7 +426,7 @@ fn large_public_answers_are_limited_to_six_mib_a_minute() {
         }
         let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
         let accept = [("accept", "application/json, text/event-stream")];
-        let list_bytes = stranger.post("/mcp", &accept, &list).await.text.len();
+        let list_bytes = stranger.post("/mcp?tools=all", &accept, &list).await.text.len();
         sizes.push(("tools/list", list_bytes));
         println!("{sizes:?}");
         assert!(sizes.iter().all(|(_, bytes)| (*bytes as f64) < most::PUBLIC), "{sizes:?}");
@@ -439,15 +439,15 @@ fn large_public_answers_are_limited_to_six_mib_a_minute() {
         assert!((limit..limit + most::PUBLIC as usize).contains(&sent), "{sent} bytes of {limit}");
         assert!(write_units(&it.database.take_seen()) <= through.len() as f64 + 1.0, "one each");
         assert_eq!(stranger.get("/openapi.json", &[]).await.status, 429, "all of them together");
-        assert_eq!(stranger.post("/mcp", &accept, &list).await.status, 429, "also over MCP");
+        assert_eq!(stranger.post("/mcp?tools=all", &accept, &list).await.status, 429, "also over MCP");
         // Others at the same address go on: what a token or a payment proves is not counted for the address.
         let payer = Payer::with(&it.stack, 0).await;
         let token = payer.token(&it.stack).await;
         let held = [accept[0], ("authorization", token.as_str())];
-        assert_eq!(stranger.post("/mcp", &held, &list).await.status, 200, "a token has a limit of its own");
+        assert_eq!(stranger.post("/mcp?tools=all", &held, &list).await.status, 200, "a token has a limit of its own");
         let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
         assert_eq!(stranger.post("/mcp", &accept, &ping).await.status, 200, "what is small is not counted");
-        let lists = until_limited(500, async |_| stranger.post("/mcp", &held, &list).await).await;
+        let lists = until_limited(500, async |_| stranger.post("/mcp?tools=all", &held, &list).await).await;
         assert!(lists.len() * list_bytes <= limit + list_bytes, "{} lists of {list_bytes} bytes", lists.len());
         assert_eq!(stranger.get("/health", &[]).await.status, 200, "what is small is not counted");
         it.stack.app.clock.advance(std::time::Duration::from_secs(60));

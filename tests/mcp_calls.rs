@@ -16,7 +16,13 @@ const READ: &str = "agora_web_read";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// Sends one message of the current revision.
-async fn ask(
+async fn ask(client: &Client, headers: &[(&str, &str)], method: &str, params: Value, capabilities: Value) -> Answer {
+    ask_at("/mcp", client, headers, method, params, capabilities).await
+}
+
+/// Sends one message to this address.
+async fn ask_at(
+    address: &str,
     client: &Client,
     headers: &[(&str, &str)],
     method: &str,
@@ -25,14 +31,14 @@ async fn ask(
 ) -> Answer {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(NOW);
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
-    let name = params["name"].as_str().or(params["taskId"].as_str()).unwrap_or_default().to_owned();
+    let name = ["name", "taskId", "uri"].iter().find_map(|name| params[*name].as_str()).unwrap_or_default().to_owned();
     let mut all =
         vec![("accept", "application/json, text/event-stream"), ("mcp-protocol-version", NOW), ("mcp-method", method)];
     if !name.is_empty() {
         all.push(("mcp-name", &name));
     }
     all.extend_from_slice(headers);
-    client.post("/mcp", &all, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await
+    client.post(address, &all, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await
 }
 
 /// Calls a tool and returns its result.
@@ -49,11 +55,19 @@ pub async fn tool_names(client: &Client) -> Vec<Vec<String>> {
     tool_list(client).await.iter().map(|page| page.iter().map(name).collect()).collect()
 }
 
+/// The names that a client at this address lists, on one page.
+async fn listed(client: &Client, address: &str) -> Vec<String> {
+    let list = ask_at(address, client, &[], "tools/list", json!({}), json!({})).await.json()["result"].clone();
+    assert!(list.get("nextCursor").is_none(), "{address}: {list}");
+    list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
 /// All tools, page by page.
 pub async fn tool_list(client: &Client) -> Vec<Vec<Value>> {
     let (mut pages, mut next) = (Vec::new(), Some(json!({})));
     while let Some(asked) = next {
-        let list = ask(client, &[], "tools/list", asked, json!({})).await.json()["result"].clone();
+        let list = ask_at("/mcp?tools=all", client, &[], "tools/list", asked, json!({})).await;
+        let list = list.json()["result"].clone();
         pages.push(list["tools"].as_array().unwrap().clone());
         next = list.get("nextCursor").map(|cursor| json!({"cursor": cursor}));
     }
@@ -587,7 +601,7 @@ fn searches_are_limited_by_the_callers_address() {
     });
 }
 
-/// There are many lookups. The first page of the tool list has one tool that runs any of them; each is also a tool of
+/// There are many lookups. The first page of the whole list has one tool that runs any of them; each is also a tool of
 /// its own on later pages.
 #[test]
 fn every_lookup_is_a_tool_and_one_tool_runs_any_lookup() {
@@ -612,6 +626,7 @@ fn every_lookup_is_a_tool_and_one_tool_runs_any_lookup() {
             (json!({"name": "company_filings", "input": {}}), "cik"),
             (json!({"name": "no_such_lookup", "input": {}}), "name"),
             (json!({"name": "company_filings"}), "input"),
+            (json!({"name": "company_filings", "input": {"cik": "320193"}, "max_cost": 0.001}), "max_cost"),
             (json!({"name": "web_search", "input": {"query": "x"}}), "name"),
         ] {
             let refused = call(client, &[], "agora_lookup", arguments.clone(), json!({})).await;
@@ -622,5 +637,101 @@ fn every_lookup_is_a_tool_and_one_tool_runs_any_lookup() {
                 "{refused}"
             );
         }
+    });
+}
+
+/// A host shows its model only the tools of the list. From the short one, two tools lead to all others, at the same prices
+/// and under the same rules.
+#[test]
+fn any_tool_is_found_and_used_from_the_short_list() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 20_000).await;
+        let token = payer.token(&stack).await;
+        let (identity, client) = ([("authorization", token.as_str())], &payer.client);
+        let names = listed(client, "/mcp").await;
+        assert!(names.len() <= 20, "{names:?}");
+        for name in ["agora_find_tools", "agora_use_tool", "agora_get_request", READ] {
+            assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
+        }
+        assert!(!names.contains(&BUY.to_owned()), "{names:?}");
+
+        let found = async |query: &str| {
+            let found = call(client, &[], "agora_find_tools", json!({"query": query, "limit": 3}), json!({})).await;
+            found["structuredContent"].clone()
+        };
+        let sold = found("decode a VIN").await;
+        let tool = &sold["tools"][0];
+        assert_eq!((&tool["name"], &tool["price"]), (&json!(BUY), &json!("Costs 0.005000 USDC")), "{sold}");
+        assert_eq!(tool["input_schema"]["required"], json!(["vin"]), "{sold}");
+        let free = found("what did I buy: my receipts").await;
+        assert_eq!(free["free_tools"][0]["name"], "agora_receipts", "{free}");
+
+        // By x402, and by its name it is the same purchase.
+        let arguments = json!({"name": tool["name"], "input": {"vin": VIN}});
+        let unpaid = call(client, &[], "agora_use_tool", arguments.clone(), json!({})).await;
+        assert_eq!(unpaid["structuredContent"]["resource"]["url"], format!("mcp://tool/{BUY}"), "{unpaid}");
+        let meta = payment(&payer, &unpaid["structuredContent"]);
+        let bought = call(client, &[], "agora_use_tool", arguments, meta.clone()).await;
+        assert_eq!(bought["structuredContent"]["result"]["make"], "Honda", "{bought}");
+        let again = call(client, &[], BUY, json!({"vin": VIN}), meta).await;
+        assert_eq!(again["structuredContent"], bought["structuredContent"]);
+        // With a token, by the names of HTTP and of free tools, too.
+        let does = async |arguments: Value| {
+            let answer = call(client, &identity, "agora_use_tool", arguments, json!({})).await;
+            answer["structuredContent"].clone()
+        };
+        let bought = does(json!({"name": "vin_decode", "input": {"vin": VIN}, "idempotency_key": "one"})).await;
+        assert_eq!(bought["result"]["make"], "Honda", "{bought}");
+        let told = does(json!({"name": "agora_receipts", "input": {"limit": 1}})).await;
+        assert_eq!(told["count"], 1, "{told}");
+        // Nothing of these is charged, and nothing that limits a purchase is lost.
+        let rehearsed = does(json!({"name": BUY, "input": {"vin": VIN}, "dry_run": true})).await;
+        assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
+        for (arguments, error, path) in [
+            (json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}), "exceeds_caller_budget", ""),
+            (json!({"name": BUY, "input": {"vin": VIN}, "max_cost": 0.001}), "invalid_request", "max_cost"),
+            (json!({"name": BUY, "vin": VIN}), "invalid_request", "vin"),
+            (json!({"name": "no_such_tool", "input": {}}), "invalid_request", "name"),
+            (json!({"name": "use_tool", "input": {"name": BUY}}), "invalid_request", "name"),
+        ] {
+            let refused = does(arguments.clone()).await;
+            let at = refused["details"][0]["path"].as_str().unwrap_or_default();
+            assert_eq!((&refused["error"], at), (&json!(error), path), "{arguments}: {refused}");
+        }
+        let balance = does(json!({"name": "balance"})).await;
+        assert_eq!(balance["credits_balance"], "0.015000", "{balance}");
+    });
+}
+
+/// The address that a client connects to chooses what it lists, and nothing else.
+#[test]
+fn a_configured_subset_lists_only_that() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        assert_eq!(listed(&client, "/mcp?tools=budgets,agora_balance").await, ["agora_balance", "agora_budgets"]);
+        assert_eq!(listed(&client, "/mcp?tools=vin_decode").await, [BUY, "agora_get_request"]);
+        let souls = listed(&client, "/mcp?tools=soul").await;
+        let is_of_souls = |name: &String| name.starts_with("agora_soul_") || name == "agora_get_request";
+        assert!(souls.len() > 5 && souls.iter().all(is_of_souls), "{souls:?}");
+
+        let list = async |address: &str, params: Value| {
+            ask_at(address, &client, &[], "tools/list", params, json!({})).await.json()
+        };
+        let wrong = list("/mcp?tools=balance,nonsense", json!({})).await;
+        assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+        let says = wrong["error"]["message"].as_str().unwrap();
+        assert!(says.contains("nonsense") && !says.contains("balance"), "{says}");
+        // A cursor of the whole list belongs to that list.
+        let page = list("/mcp?tools=all", json!({})).await;
+        let next = json!({"cursor": page["result"]["nextCursor"]});
+        assert!(list("/mcp?tools=all", next.clone()).await["result"]["tools"].is_array());
+        assert_eq!(list("/mcp", next).await["error"]["code"], -32602);
+        // What is not listed can be called.
+        let unlisted = json!({"name": BUY, "arguments": {"vin": VIN}});
+        let unpaid = ask_at("/mcp?tools=balance", &client, &[], "tools/call", unlisted, json!({})).await.json();
+        assert_eq!(unpaid["result"]["structuredContent"]["accepts"][0]["amount"], "5000", "{unpaid}");
     });
 }

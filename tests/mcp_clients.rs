@@ -26,6 +26,14 @@ async fn buys(stack: &Stack, command: &mut Command) {
     for name in ["agora_web_read", "agora_soul_execute", "agora_soul_purchase", "agora_get_request", "agora_balance"] {
         assert!(names.contains(&json!(name)), "{name} is not in {names:?}");
     }
+    // From the short list, the client finds and rehearses a tool that is not in it.
+    let short = step("short");
+    assert!(short["names"].as_array().is_some_and(|names| names.len() <= 20), "{short}");
+    assert_eq!(
+        (&short["found"], &short["rehearsed"]["dry_run"]),
+        (&json!("agora_vin_decode"), &json!(true)),
+        "{short}"
+    );
     for name in ["token", "x402"] {
         assert_eq!(step(name)["isError"], false, "{}", step(name));
         assert_eq!(step(name)["body"]["result"]["make"], "Honda", "{}", step(name));

@@ -431,7 +431,7 @@ journeys.mcp = async (me) => {
   let id = 0;
   const call = async (method, params, headers = {}) => {
     id += 1;
-    const answer = expect(await me.ask('POST', '/mcp', { jsonrpc: '2.0', id, method, params }, { ...base, ...headers }), 200);
+    const answer = expect(await me.ask('POST', '/mcp?tools=all', { jsonrpc: '2.0', id, method, params }, { ...base, ...headers }), 200);
     const told = answer.json ?? JSON.parse(answer.text.match(/^data: (.*)$/m)[1]);
     check(told.result, answer.text);
     return told.result;

@@ -282,7 +282,7 @@ impl Shop {
 }
 
 /// The known arguments. Unknown ones are refused, because a misspelt one would be ignored silently.
-fn known(fields: &[input::Field], arguments: &JsonObject) -> Result<Map<String, Value>, ApiError> {
+pub fn known(fields: &[input::Field], arguments: &JsonObject) -> Result<Map<String, Value>, ApiError> {
     let kept = input::validate(fields, arguments).map_err(ApiError::InvalidRequest)?;
     let strange = arguments.keys().filter(|name| !fields.iter().any(|field| field.name == name.as_str()));
     let strange: Vec<FieldError> =

@@ -2,10 +2,12 @@
 //!
 //! A tool call becomes the HTTP request it stands for and is answered by the same router ([`calls`]); the answer becomes a
 //! tool result ([`answers`]). Nothing here prices, charges or stores: the gate does. [`tools`] is the list of tools,
-//! [`reads`] the free reads, [`requests`] polling, [`server`] the protocol's methods, and [`transport`] the HTTP side.
+//! [`find`] what makes its short form enough, [`reads`] the free reads, [`requests`] polling, [`server`] the protocol's
+//! methods, and [`transport`] the HTTP side.
 
 mod answers;
 mod calls;
+mod find;
 mod guard;
 mod reads;
 mod requests;

@@ -21,11 +21,12 @@ use tools_lookups::lookups;
 use crate::Shop;
 use crate::answers::{UNAUTHORIZED, structured};
 use crate::calls::Answered;
+use crate::find::unwrapped;
 use crate::requests::{TaskError, unknown_task};
-use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, PURCHASE_FIELDS, REQUEST_FIELDS};
+use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, REQUEST_FIELDS, Selection, USE_FIELDS};
 use crate::transport::Aside;
 
-/// Lookups on one page of the list. The first page has all other tools and no lookups.
+/// Lookups on one page of the whole list. The first page has all other tools and no lookups.
 const PAGE: usize = 50;
 /// How long clients may cache the list and the description, in milliseconds: they change with a deployment.
 const KEPT_MS: u64 = 300_000;
@@ -45,16 +46,24 @@ impl Server {
         self.0.tools.iter().find(|entry| entry.name == name)
     }
 
-    /// The lookup of this name, with its own arguments and those of every purchase.
-    fn lookup(&self, mut arguments: JsonObject) -> Result<(&Entry, JsonObject), ApiError> {
-        let asked = input::validate(LOOKUP_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
-        let name = asked["name"].as_str().unwrap_or_default();
+    /// The lookup that a call names, with its arguments.
+    fn lookup(&self, arguments: JsonObject) -> Result<(&Entry, JsonObject), ApiError> {
+        let (name, arguments) = unwrapped(LOOKUP_FIELDS, arguments)?;
         let is_row = |entry: &&Entry| matches!(entry.kind, Call::Paid(spec) if spec.name == name);
-        let row = lookups::find(name).and_then(|_| self.0.tools.iter().find(is_row));
+        let row = lookups::find(&name).and_then(|_| self.0.tools.iter().find(is_row));
         let row = row.ok_or_else(|| ApiError::field("name", "is not a lookup; see the tool's description"))?;
-        arguments.retain(|name, _| PURCHASE_FIELDS.iter().any(|field| field.name == name));
-        arguments.extend(asked["input"].as_object().cloned().unwrap_or_default());
         Ok((row, arguments))
+    }
+
+    /// The tool that a call names, with its arguments.
+    fn used(&self, arguments: JsonObject) -> Result<(&Entry, JsonObject), ApiError> {
+        let (name, arguments) = unwrapped(USE_FIELDS, arguments)?;
+        let prefix = &self.0.prefix;
+        match self.0.named(&name) {
+            Some(entry) if matches!(entry.kind, Call::Use) => Err(ApiError::field("name", "is this tool itself")),
+            Some(entry) => Ok((entry, arguments)),
+            None => Err(ApiError::field("name", format!("is not a tool; {prefix}find_tools finds tools"))),
+        }
     }
 
     async fn call(
@@ -70,10 +79,20 @@ impl Server {
                 let prices = shop.prices(&*shop.app.lacking().await);
                 return Ok(CallToolResult::structured(prices).into());
             }
-            Call::Lookup => match self.lookup(arguments) {
-                Ok((row, arguments)) => return Box::pin(self.call(row, arguments, context)).await,
+            Call::Find => match shop.found(&arguments, &*shop.app.lacking().await) {
+                Ok(found) => return Ok(structured(found).into()),
                 Err(error) => Answered::from(error),
             },
+            Call::Lookup | Call::Use => {
+                let named = match entry.kind {
+                    Call::Lookup => self.lookup(arguments),
+                    _ => self.used(arguments),
+                };
+                match named {
+                    Ok((entry, arguments)) => return Box::pin(self.call(entry, arguments, context)).await,
+                    Err(error) => Answered::from(error),
+                }
+            }
             Call::Paid(spec) => {
                 let answered = shop.buy(spec, parts, meta, arguments).await.unwrap_or_else(Answered::from);
                 let accepted = answered.is_accepted();
@@ -129,7 +148,8 @@ impl ServerHandler for Server {
              token (Authorization: Bearer), a call is paid from credits at once. Without one, it answers with x402 payment terms; repeat the same call \
              with the signed payment in _meta[\"x402/payment\"] to buy. Give every purchase an idempotency_key and keep the \
              same value for every retry of it. x402 clients refuse calls above their own cap: raise it first for expensive \
-             calls. Slow tools answer with a request_id: poll {get_request} for the result.",
+             calls. Slow tools answer with a request_id: poll {get_request} for the result. The list of tools is short: \
+             {find_tools} finds all others, and {use_tool} calls them.",
             &self.0.prefix,
         ))
     }
@@ -145,25 +165,38 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let (tools, prefix) = (&self.0.tools, &self.0.prefix);
-        let first = tools::first_page(tools);
-        let (start, end) = match request.and_then(|request| request.cursor) {
-            None => (0, first),
-            Some(cursor) => {
-                let start = page_start(&cursor)
-                    .filter(|start| (first..tools.len()).contains(start) && (start - first).is_multiple_of(PAGE))
-                    .ok_or_else(|| ErrorData::invalid_params("the cursor does not belong to this list", None))?;
-                (start, tools.len().min(start + PAGE))
+        let cursor = request.and_then(|request| request.cursor);
+        let (listed, next): (Vec<&Entry>, Option<usize>) = match Selection::of(parts_of(&context)?.uri.query()) {
+            Selection::All => {
+                let first = tools::first_page(tools);
+                let (start, end) = match cursor {
+                    None => (0, first),
+                    Some(cursor) => {
+                        let start = page_start(&cursor)
+                            .filter(|start| {
+                                (first..tools.len()).contains(start) && (start - first).is_multiple_of(PAGE)
+                            })
+                            .ok_or_else(foreign_cursor)?;
+                        (start, tools.len().min(start + PAGE))
+                    }
+                };
+                (tools[start..end].iter().collect(), (end < tools.len()).then_some(end))
             }
+            _ if cursor.is_some() => return Err(foreign_cursor()),
+            Selection::Usual => {
+                (tools.iter().filter(|entry| tools::USUAL.contains(&entry.word(prefix))).collect(), None)
+            }
+            Selection::Named(words) => (tools::chosen(tools, prefix, &words).map_err(|words| unknown(&words))?, None),
         };
         // Unavailable tools are left out of their page without moving the others, so old cursors stay valid.
         let lacking = self.0.app.lacking().await;
         let can = |entry: &&Entry| !matches!(entry.kind, Call::Paid(spec) if !lacking.can(spec));
-        let page = tools[start..end].iter().filter(can).map(|entry| entry.shown(prefix).clone());
+        let page = listed.into_iter().filter(can).map(|entry| entry.shown(prefix).clone());
         let mut list = ListToolsResult::with_all_items(page.collect());
-        list.next_cursor = (end < tools.len()).then(|| page_cursor(end));
+        list.next_cursor = next.map(page_cursor);
         list.ttl_ms = Some(KEPT_MS);
         list.cache_scope = Some(CacheScope::Public);
         Ok(list)
@@ -176,7 +209,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(entry) = self.entry(&request.name) else {
             return Err(ErrorData::invalid_params(
-                format!("there is no tool {:?}; see tools/list", request.name),
+                format!("there is no tool {:?}; {}find_tools finds tools", request.name, self.0.prefix),
                 None,
             ));
         };
@@ -300,6 +333,20 @@ fn wanted(method: &str) -> Option<&'static [Wanted]> {
         "tasks/get" | "tasks/update" | "tasks/cancel" => Some(&[TASK]),
         _ => None,
     }
+}
+
+fn foreign_cursor() -> ErrorData {
+    ErrorData::invalid_params("the cursor does not belong to this list", None)
+}
+
+/// The error for words of `?tools=` that name no tool.
+fn unknown(words: &[String]) -> ErrorData {
+    let words: Vec<String> = words.iter().take(10).map(|word| format!("{word:?}")).collect();
+    let message = format!(
+        "tools={} in the address: there is no such tool. Give names, the first words of names, categories, or all",
+        words.join(",")
+    );
+    ErrorData::invalid_params(message, None)
 }
 
 /// The cursor of a page: where it starts. It is readable, but clients should not rely on its form.

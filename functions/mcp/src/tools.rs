@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use api::discovery::search::{MAX_CATEGORY, MAX_QUERY};
 use base::input::{self, Field, Kind};
 use base::money::Usdc;
 use gate::limits::Class;
@@ -28,6 +29,90 @@ impl Entry {
     pub fn shown(&self, prefix: &str) -> &Tool {
         self.shown.get_or_init(|| shown(&self.name, self.kind, prefix))
     }
+
+    /// Its name without the prefix.
+    pub fn word(&self, prefix: &str) -> &str {
+        self.name.strip_prefix(prefix).unwrap_or(&self.name)
+    }
+
+    /// Whether a word of `?tools=` means this tool: its name, with or without the prefix; the first words of its name, as
+    /// `research` for all that begin with `research_`; or its category.
+    fn is_named(&self, prefix: &str, word: &str) -> bool {
+        let own = self.word(prefix);
+        let is_family = own.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+        is_family
+            || self.name == word
+            || matches!(self.kind, Call::Paid(spec) if spec.name == word || spec.category == word)
+    }
+}
+
+/// The tools of a list that was asked for without naming any: what most agents need, and the way to all others. Hosts show
+/// the whole list to their model with every question, so a long one costs more than it helps.
+pub const USUAL: &[&str] = &[
+    "price_list",
+    "find_tools",
+    "use_tool",
+    "web_search",
+    "web_read",
+    "email",
+    "sms",
+    "voice",
+    "research",
+    "verify_email",
+    "soul_execute",
+    "soul_purchase",
+    "lookup",
+    "get_request",
+    "balance",
+    "budgets",
+    "inbox",
+    "soul_search",
+    "soul_profile",
+];
+
+/// The tools that a client lists: by `tools` in the query of the address that it connects to. Calls do not depend on it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// [`USUAL`].
+    Usual,
+    /// Every tool, page by page.
+    All,
+    /// These; see [`chosen`].
+    Named(Vec<String>),
+}
+
+impl Selection {
+    pub fn of(query: Option<&str>) -> Selection {
+        let mut words = Vec::new();
+        for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            if name == "tools" {
+                let given = value.split(',').map(|word| word.trim().to_ascii_lowercase());
+                words.extend(given.filter(|word| !word.is_empty()));
+            }
+        }
+        match words {
+            words if words.is_empty() => Selection::Usual,
+            words if words.iter().any(|word| word == "all") => Selection::All,
+            words => Selection::Named(words),
+        }
+    }
+}
+
+/// The tools that these words name. With a tool that is sold comes the one that polls, without which its result is lost.
+///
+/// # Errors
+/// The words that name no tool.
+pub fn chosen<'a>(tools: &'a [Entry], prefix: &str, words: &[String]) -> Result<Vec<&'a Entry>, Vec<String>> {
+    let is_known = |word: &&String| tools.iter().any(|entry| entry.is_named(prefix, word));
+    let unknown: Vec<String> = words.iter().filter(|word| !is_known(word)).cloned().collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    let is_chosen = |entry: &Entry| words.iter().any(|word| entry.is_named(prefix, word));
+    let sells = |entry: &Entry| matches!(entry.kind, Call::Paid(_) | Call::Lookup | Call::Use);
+    let polls = tools.iter().any(|entry| sells(entry) && is_chosen(entry));
+    let listed = |entry: &&Entry| is_chosen(entry) || (polls && matches!(entry.kind, Call::Request));
+    Ok(tools.iter().filter(listed).collect())
 }
 
 /// What a call of the tool does.
@@ -43,6 +128,10 @@ pub enum Call {
     Prices,
     /// Any lookup, by its name.
     Lookup,
+    /// Finds tools by words.
+    Find,
+    /// Calls any tool, by its name.
+    Use,
 }
 
 /// Arguments of every paid tool that concern the purchase, not the work.
@@ -59,6 +148,35 @@ pub static PURCHASE_FIELDS: &[Field] = &[
     ),
     Field::optional("approval_id", SHORT, "Id of the approval that releases a held call"),
     Field::optional("dry_run", Kind::Choice(&["true", "false"]), "true: only answers the price"),
+];
+
+/// The member of every purchase that is not a header but a part of the body.
+static MEMO: Field = Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt");
+
+/// Every argument of a purchase.
+pub fn purchase_fields() -> impl Iterator<Item = &'static Field> {
+    std::iter::once(&MEMO).chain(PURCHASE_FIELDS)
+}
+
+/// Arguments for finding tools.
+pub static FIND_FIELDS: &[Field] = &[
+    Field::required(
+        "query",
+        Kind::Text { min: 1, max: MAX_QUERY, format: None },
+        "What you want to do, in a few words, such as: recalls of a vehicle",
+    ),
+    Field::optional(
+        "category",
+        Kind::Text { min: 1, max: MAX_CATEGORY, format: None },
+        "Only what is sold in this category, as in an earlier answer",
+    ),
+    Field::optional("limit", Kind::Integer { min: 1, max: 20 }, "At most this many tools of each kind, usually 5"),
+];
+
+/// Arguments for calling a tool by its name, besides those of every purchase.
+pub static USE_FIELDS: &[Field] = &[
+    Field::required("name", SHORT, "The tool's name, as in {find_tools}"),
+    Field::optional("input", Kind::Object { fields: &[], open: true }, "The tool's own arguments"),
 ];
 
 /// Arguments of a lookup by name, besides those of every purchase.
@@ -87,7 +205,7 @@ pub fn path_fields(spec: &ToolSpec) -> &'static [Field] {
     }
 }
 
-/// How many tools come before the lookups. They form the first page of the list, for clients that read only one.
+/// How many tools come before the lookups. They form the first page of the whole list, for clients that read only one.
 pub fn first_page(tools: &[Entry]) -> usize {
     let is_row = |entry: &Entry| matches!(entry.kind, Call::Paid(spec) if lookups::find(spec.name).is_some());
     tools.iter().position(is_row).unwrap_or(tools.len())
@@ -105,12 +223,14 @@ pub fn all(config: &Config, catalog: &Catalog) -> Vec<Entry> {
     let paid = catalog.iter().chain(MARKET).chain([&TOP_UP]).copied();
     let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
     let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
-    let kinds = [Call::Prices].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
+    let kinds = [Call::Prices, Call::Find, Call::Use].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
     let kinds = kinds.chain(READS.iter().map(Call::Read)).chain(rows);
     kinds
         .map(|kind| {
             let name = match kind {
                 Call::Prices => format!("{prefix}price_list"),
+                Call::Find => format!("{prefix}find_tools"),
+                Call::Use => format!("{prefix}use_tool"),
                 Call::Lookup => format!("{prefix}lookup"),
                 Call::Request => format!("{prefix}get_request"),
                 Call::Read(read) => format!("{prefix}{}", read.name),
@@ -136,7 +256,31 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
             closed(REQUEST_FIELDS, prefix),
             answered(vec![request_schema(prefix)]),
         ),
-        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(prefix), any_object()),
+        Call::Lookup => ("Any lookup", lookup_about(prefix), buying(LOOKUP_FIELDS, prefix), any_object()),
+        Call::Find => (
+            "Find tools",
+            named(
+                "Finds tools of this service by what they do, with names, prices and arguments: public records, research, \
+                 people and companies, e-mail, SMS, calls, the marketplace, your account. Free, and needs no identity. Call \
+                 what you find with {use_tool}.",
+                prefix,
+            ),
+            closed(FIND_FIELDS, prefix),
+            any_object(),
+        ),
+        Call::Use => (
+            "Use a tool",
+            named(
+                "Calls any tool of this service by its name, also one that is not in your list; {find_tools} tells names, \
+                 prices and arguments. Costs what that tool costs, which you see before anything is charged: an access token \
+                 pays from credits; without one, the first call only answers x402 payment terms; repeat it with \
+                 _meta[\"x402/payment\"] to buy. Wrong arguments are listed in the error, and nothing is charged. Give \
+                 idempotency_key the same value for every retry of one purchase.",
+                prefix,
+            ),
+            buying(USE_FIELDS, prefix),
+            any_object(),
+        ),
         Call::Prices => (
             "Price list",
             "Everything that is sold here, with prices in USDC and how to pay. Free, and needs no identity.".to_owned(),
@@ -146,7 +290,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     };
     let (reads, open) = match kind {
         Call::Paid(spec) => (false, spec.answer == Answer::Queued),
-        Call::Lookup => (false, true),
+        Call::Lookup | Call::Use => (false, true),
         // What it does reaches another agent.
         Call::Read(read) if read.method != Method::GET => (false, true),
         _ => (true, false),
@@ -160,14 +304,19 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     tool
 }
 
-fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
-    let price = match spec.price {
+/// What a tool costs, in words.
+pub fn price(spec: &ToolSpec) -> String {
+    match spec.price {
         _ if !path_fields(spec).is_empty() => {
             "The seller sets its price, which you see before anything is charged".to_owned()
         }
         Price::Fixed(price) => format!("Costs {price} USDC"),
         Price::Of { .. } | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
-    };
+    }
+}
+
+fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
+    let price = price(spec);
     let pays = match spec.sells_credits {
         true => "Paid by x402 from a wallet (_meta[\"x402/payment\"]); access tokens cannot pay for it",
         false => {
@@ -192,16 +341,17 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
 fn lookup_about(prefix: &str) -> String {
     let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
     format!(
-        "Looks something up in public records. Each lookup is also a tool of its own, later in the list, with its \
-         arguments; {prefix}price_list describes each with its price. Wrong arguments are listed in the error, and \
+        "Looks something up in public records. Each lookup is also a tool of its own: {prefix}find_tools shows its \
+         arguments and its price. Wrong arguments are listed in the error, and \
          nothing is charged. Give idempotency_key, and keep the same value for every retry of one purchase. The \
          lookups: {}",
         names.join(", ")
     )
 }
 
-fn lookup_input(prefix: &str) -> Map<String, Value> {
-    let mut schema = own(LOOKUP_FIELDS, prefix);
+/// The schema of these fields and the arguments of a purchase. Allows no others.
+fn buying(fields: &[Field], prefix: &str) -> Map<String, Value> {
+    let mut schema = closed(fields, prefix);
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
         into.extend(of_purchase());
     }
@@ -211,10 +361,7 @@ fn lookup_input(prefix: &str) -> Map<String, Value> {
 /// Schemas of the purchase arguments. The list repeats them for every paid tool, so they contain only type and description;
 /// the limits are in the error messages.
 fn of_purchase() -> Map<String, Value> {
-    static MEMO: [Field; 1] =
-        [Field::optional("memo", Kind::Text { min: 0, max: 1000, format: None }, "A note for the receipt")];
-    let fields = MEMO.iter().chain(PURCHASE_FIELDS);
-    let brief = fields.map(|field| {
+    let brief = purchase_fields().map(|field| {
         let mut schema = match &field.kind {
             kind if is_flag(kind) => flag(),
             Kind::Amount { .. } => json!({"type": ["number", "string"]}),
@@ -263,21 +410,29 @@ fn closed(fields: &[Field], prefix: &str) -> Map<String, Value> {
     schema
 }
 
-fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
+/// The schema of a paid tool's own arguments: what its path and its body take.
+pub fn work_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
     let mut schema = own(path_fields(spec), prefix);
     let work = object(spec.input_schema());
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
         into.extend(work.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
-        // An argument that the work also has keeps the work's own schema, which says more.
-        for (name, brief) in of_purchase() {
-            into.entry(name).or_insert(brief);
-        }
     }
     let required = work.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     if !required.is_empty() {
         let all = schema.entry("required").or_insert_with(|| json!([]));
         if let Some(all) = all.as_array_mut() {
             all.extend(required);
+        }
+    }
+    schema
+}
+
+fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
+    let mut schema = work_input(spec, prefix);
+    if let Some(Value::Object(into)) = schema.get_mut("properties") {
+        // An argument that the work also has keeps the work's own schema, which says more.
+        for (name, brief) in of_purchase() {
+            into.entry(name).or_insert(brief);
         }
     }
     schema
@@ -365,8 +520,50 @@ mod tests {
         all(&Config::read(read).unwrap(), &CATALOG)
     }
 
-    /// The first page, which a client reads before its first call, has everything except the lookups. It was 145 KB when
-    /// every tool repeated everything about purchases.
+    /// What a host shows to its model with every question. The whole list has more than 100 tools and 300 KB.
+    #[test]
+    fn the_default_list_is_short() {
+        let all = tools();
+        let usual: Vec<&Entry> = all.iter().filter(|entry| USUAL.contains(&entry.word("acme_tools_"))).collect();
+        assert_eq!(usual.len(), USUAL.len(), "a name of the list is no tool's");
+        assert!(usual.len() <= 20, "{}", usual.len());
+        let shown: Vec<&Tool> = usual.iter().map(|entry| entry.shown("acme_tools_")).collect();
+        let bytes = serde_json::to_string(&shown).unwrap().len();
+        assert!(bytes < 40_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_query_chooses_tools_by_name_family_and_category() {
+        let words = |query: &str| match Selection::of(Some(query)) {
+            Selection::Named(words) => words,
+            other => panic!("{other:?}"),
+        };
+        for (query, wanted) in [
+            (None, Selection::Usual),
+            (Some("tools="), Selection::Usual),
+            (Some("tool=all"), Selection::Usual),
+            (Some("a=b&tools=ALL"), Selection::All),
+            (Some("tools=sms,all"), Selection::All),
+            (Some("tools=sms&tools=%20Inbox,"), Selection::Named(vec!["sms".to_owned(), "inbox".to_owned()])),
+        ] {
+            assert_eq!(Selection::of(query), wanted, "{query:?}");
+        }
+        let all = tools();
+        let names = |query: &str| -> Result<Vec<String>, Vec<String>> {
+            let found = chosen(&all, "acme_tools_", &words(query))?;
+            Ok(found.into_iter().map(|entry| entry.word("acme_tools_").to_owned()).collect())
+        };
+        assert_eq!(names("tools=budgets,acme_tools_balance").unwrap(), ["balance", "budgets"]);
+        assert_eq!(names("tools=vin_decode").unwrap(), ["vin_decode", "get_request"]);
+        assert_eq!(names("tools=verification").unwrap(), ["verify_email", "identity_start", "get_request"]);
+        let sms = names("tools=sms").unwrap();
+        assert_eq!(sms, ["sms", "get_request", "sms_inbox", "sms_message"]);
+        // A part of a word is no family.
+        assert_eq!(names("tools=sms,vo,nonsense").unwrap_err(), ["vo", "nonsense"]);
+    }
+
+    /// The first page of the whole list has everything except the lookups. It was 145 KB when every tool repeated
+    /// everything about purchases.
     #[test]
     fn the_first_page_is_short_and_tools_are_made_lazily() {
         let all = tools();
@@ -374,7 +571,7 @@ mod tests {
         let page: Vec<&Tool> = all[..first_page(&all)].iter().map(|entry| entry.shown("acme_tools_")).collect();
         assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup") && page.len() < all.len() / 2);
         let bytes = serde_json::to_string(&page).unwrap().len();
-        assert!(bytes < 88_000, "{bytes}");
+        assert!(bytes < 92_000, "{bytes}");
     }
 
     /// Texts are for models, which call a tool by the name that they read.

@@ -18,10 +18,11 @@ const { Client, StreamableHTTPClientTransport } =
       };
 const say = (step, what) => console.log(JSON.stringify({ step, ...what }));
 
-async function connected(headers) {
+// The address names the tools that are listed: all of them, or the usual few.
+async function connected(headers, address = '/mcp?tools=all') {
   const options = era === 'auto' ? { versionNegotiation: { mode: 'auto' } } : {};
   const client = new Client({ name: 'test', version: '1' }, options);
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${stack.base_url}/mcp`), { requestInit: { headers } }));
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${stack.base_url}${address}`), { requestInit: { headers } }));
   return client;
 }
 
@@ -35,6 +36,15 @@ async function polled(client, handle) {
     await new Promise((done) => setTimeout(done, 200));
   }
 }
+
+// The short list: two of its tools find and call all others.
+const finder = await connected({ authorization: stack.token }, '/mcp');
+const { tools: few } = await finder.listTools();
+const { structuredContent: found } = await finder.callTool({ name: 'agora_find_tools', arguments: { query: 'decode a vin' } });
+const rehearsal = { name: found.tools[0].name, input: vin.arguments, dry_run: true };
+const { structuredContent: rehearsed } = await finder.callTool({ name: 'agora_use_tool', arguments: rehearsal });
+say('short', { names: few.map((tool) => tool.name), found: found.tools[0].name, rehearsed });
+await finder.close();
 
 // With a token: paid from credits, at once.
 const spender = await connected({ authorization: stack.token });

@@ -26,9 +26,10 @@ def say(step, **what):
     print(json.dumps({"step": step, **what}))
 
 
-def connection(**headers):
+# The address names the tools that are listed: all of them, or the usual few.
+def connection(address="/mcp?tools=all", **headers):
     http = httpx2.AsyncClient(headers=headers, timeout=30)
-    return Client(streamable_http_client(stack["base_url"] + "/mcp", http_client=http))
+    return Client(streamable_http_client(stack["base_url"] + address, http_client=http))
 
 
 async def polled(client, handle):
@@ -49,6 +50,13 @@ async def pay(client, wallet, call):
 
 
 async def main():
+    # The short list: two of its tools find and call all others.
+    async with connection("/mcp", authorization=stack["token"]) as finder:
+        few = (await finder.list_tools()).tools
+        found = (await finder.call_tool("agora_find_tools", {"query": "decode a vin"})).structured_content["tools"][0]
+        rehearsal = {"name": found["name"], "input": VIN[1], "dry_run": True}
+        rehearsed = (await finder.call_tool("agora_use_tool", rehearsal)).structured_content
+        say("short", names=[tool.name for tool in few], found=found["name"], rehearsed=rehearsed)
     async with connection(authorization=stack["token"]) as spender:
         tools = (await spender.list_tools()).tools
         say("tools", names=[tool.name for tool in tools])

@@ -1,5 +1,6 @@
 //! The one path of MCP, in outline. The contents of its messages are defined by the protocol.
 
+use base::input::{Field, Kind};
 use serde_json::{Value, json};
 
 use super::shape::{Shape, has, may};
@@ -40,6 +41,12 @@ pub static OPERATIONS: &[Operation] = &[Operation::post(
     "mcp",
     "Every paid tool and most free reads, over the Model Context Protocol",
 )
+.query(&[Field::optional(
+    "tools",
+    Kind::Text { min: 0, max: 1000, format: None },
+    "What tools/list lists: all, or names, first words of names and categories, separated by commas. Usually a short list, \
+     from which the tools find_tools and use_tool lead to all others. Any tool can be called, whatever is listed.",
+)])
 .about(
     "Stateless Streamable HTTP, revisions 2026-07-28 and 2025-11-25. An access token goes into `Authorization`, a \
              signed payment into `_meta[\"x402/payment\"]`; an error in a tool call is a result with `isError`.",

@@ -1,0 +1,173 @@
+//! Two tools that make a short list enough: one finds any tool of this service, the other calls it by its name.
+
+use api::discovery::search::discover;
+use base::input::{self, Field, FieldError};
+use platform::http::ApiError;
+use rmcp::model::JsonObject;
+use serde_json::{Map, Value, json};
+use tools::availability::Lacking;
+
+use crate::Shop;
+use crate::calls::known;
+use crate::tools::{Call, Entry, FIND_FIELDS, named, price, purchase_fields, work_input};
+
+/// Tools of each kind in an answer, unless the caller sets another number.
+const USUAL: u64 = 5;
+
+/// Words that say nothing about a tool.
+const EMPTY: [&str; 14] =
+    ["all", "and", "any", "for", "from", "get", "have", "how", "the", "this", "want", "what", "with", "your"];
+
+impl Shop {
+    /// The tool of this name: as it is listed, without the prefix, or as HTTP calls it.
+    pub fn named(&self, name: &str) -> Option<&Entry> {
+        let is_listed = |entry: &&Entry| entry.name == name || entry.word(&self.prefix) == name;
+        let is_sold = |entry: &&Entry| matches!(entry.kind, Call::Paid(spec) if spec.name == name);
+        self.tools.iter().find(is_listed).or_else(|| self.tools.iter().find(is_sold))
+    }
+
+    /// The tools that fit the words: what is sold, as `GET /v1/tools/discover` finds it, and free calls.
+    pub fn found(&self, arguments: &JsonObject, lacking: &Lacking) -> Result<Value, ApiError> {
+        let asked = known(FIND_FIELDS, arguments)?;
+        let text = |name: &str| asked.get(name).and_then(Value::as_str);
+        let limit = asked.get("limit").and_then(Value::as_u64).unwrap_or(USUAL);
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        for name in ["query", "category"] {
+            query.append_pair(name, text(name).unwrap_or_default());
+        }
+        query.append_pair("limit", &limit.to_string());
+        let page = discover(self.app.catalog, &self.app.config.service_name, Some(&query.finish()), lacking)?;
+        let sold = page.tools.iter().filter_map(|found| self.tools.iter().find(|entry| entry.name == found.mcp_name));
+        let sold: Vec<Value> = sold.filter_map(|entry| self.offered(entry)).collect();
+        let free = self.free(text("query").unwrap_or_default());
+        let free = free.into_iter().take(usize::try_from(limit).unwrap_or_default());
+        let free: Vec<Value> = free.map(|entry| self.described(entry)).collect();
+        Ok(json!({
+            "tools": sold,
+            "free_tools": free,
+            "has_more": page.next_cursor.is_some(),
+            "how_to_call": named(
+                "{use_tool} with name and input; add idempotency_key and max_cost_usdc when you buy. Nothing fits? Try \
+                 other words; {price_list} has everything that is sold.",
+                &self.prefix,
+            ),
+        }))
+    }
+
+    fn offered(&self, entry: &Entry) -> Option<Value> {
+        let Call::Paid(spec) = entry.kind else { return None };
+        Some(json!({
+            "name": entry.name,
+            "title": spec.title,
+            "about": spec.summary,
+            "category": spec.category,
+            "price": price(spec),
+            "input_schema": work_input(spec, &self.prefix),
+        }))
+    }
+
+    fn described(&self, entry: &Entry) -> Value {
+        let shown = entry.shown(&self.prefix);
+        json!({
+            "name": entry.name,
+            "title": shown.title,
+            "about": shown.description,
+            "price": "Free",
+            "input_schema": *shown.input_schema,
+        })
+    }
+
+    /// The free tools that have one of the words, best first. A word in a name or title counts twice.
+    fn free(&self, query: &str) -> Vec<&Entry> {
+        let query = query.to_lowercase();
+        let asked: Vec<&str> = words(&query).filter(|word| word.len() > 2 && !EMPTY.contains(word)).collect();
+        let mut found: Vec<(usize, &Entry)> = Vec::new();
+        for entry in self.tools.iter().filter(|entry| matches!(entry.kind, Call::Read(_) | Call::Request)) {
+            let shown = entry.shown(&self.prefix);
+            let title = format!("{} {}", entry.word(&self.prefix), shown.title.as_deref().unwrap_or_default());
+            let about = shown.description.as_deref().unwrap_or_default().to_lowercase();
+            let title = title.to_lowercase();
+            let weight = |asked: &&str| {
+                let is_in = |text: &str| words(text).any(|word| is_like(word, asked));
+                if is_in(&title) { 2 } else { usize::from(is_in(&about)) }
+            };
+            let weight: usize = asked.iter().map(weight).sum();
+            if weight > 0 {
+                found.push((weight, entry));
+            }
+        }
+        found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        found.into_iter().map(|(_, entry)| entry).collect()
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Whether the words are the same, or one is the beginning of the other, as in "receipt" and "receipts".
+fn is_like(word: &str, asked: &str) -> bool {
+    let begins = |long: &str, short: &str| short.len() > 3 && long.starts_with(short);
+    word == asked || begins(word, asked) || begins(asked, word)
+}
+
+/// The name in a call of a tool by its name, and the arguments for that tool: its own, and those of the purchase.
+///
+/// # Errors
+/// Every argument that nothing would read, because a misspelt cap would be ignored silently; and those of the purchase that
+/// `input` has with another value.
+pub fn unwrapped(fields: &[Field], arguments: JsonObject) -> Result<(String, JsonObject), ApiError> {
+    let asked: Map<String, Value> = input::validate(fields, &arguments).map_err(ApiError::InvalidRequest)?;
+    let mut own = asked.get("input").and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut wrong = Vec::new();
+    for (name, value) in arguments {
+        if fields.iter().any(|field| field.name == name) {
+            continue;
+        }
+        if !purchase_fields().any(|field| field.name == name) {
+            wrong.push(FieldError::new(name, "is not an argument of this tool; the named tool's own go into input"));
+        } else if own.get(&name).is_some_and(|inner| *inner != value) {
+            wrong.push(FieldError::new(name, "has another value in input"));
+        } else {
+            own.insert(name, value);
+        }
+    }
+    let name = asked.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if wrong.is_empty() { Ok((name, own)) } else { Err(ApiError::InvalidRequest(wrong)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::USE_FIELDS;
+
+    /// A cap or a dry run that is not seen would cost money.
+    #[test]
+    fn arguments_of_the_purchase_are_never_lost() {
+        let read = |arguments: Value| match unwrapped(USE_FIELDS, arguments.as_object().unwrap().clone()) {
+            Ok((name, own)) => Ok(json!([name, own])),
+            Err(ApiError::InvalidRequest(wrong)) => Err(wrong[0].path.clone()),
+            Err(other) => panic!("{other:?}"),
+        };
+        for (arguments, wanted) in [
+            (json!({"name": "x"}), json!(["x", {}])),
+            (json!({"name": "x", "input": {"a": 1}, "memo": "m"}), json!(["x", {"a": 1, "memo": "m"}])),
+            (
+                json!({"name": "x", "input": {"max_cost_usdc": 1}, "max_cost_usdc": 1, "dry_run": true}),
+                json!(["x", {"max_cost_usdc": 1, "dry_run": true}]),
+            ),
+        ] {
+            assert_eq!(read(arguments), Ok(wanted));
+        }
+        for (arguments, path) in [
+            (json!({"name": "x", "max_cost": 1}), "max_cost"),
+            (json!({"name": "x", "vin": "1HG"}), "vin"),
+            (json!({"name": "x", "input": {"max_cost_usdc": 5}, "max_cost_usdc": 1}), "max_cost_usdc"),
+            (json!({"name": "x", "input": {"dry_run": false}, "dry_run": true}), "dry_run"),
+            (json!({"name": "x", "input": "y"}), "input"),
+            (json!({"input": {}}), "name"),
+        ] {
+            assert_eq!(read(arguments), Err(path.to_owned()));
+        }
+    }
+}
