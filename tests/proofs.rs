@@ -56,6 +56,11 @@ fn bad_proofs_are_refused_by_reason_and_use_up_no_nonce() {
             let answer = payer.client.get("/v1/agents/me", &headers).await;
             assert_eq!((answer.status, &answer.json()["reason"]), (401, &json!(reason)), "{name}");
         }
+        // A clock in milliseconds is told its unit; "expired" alone would be signed again in milliseconds.
+        let proof = payer.proof_at("read", now * 1_000);
+        let answer = payer.client.get("/v1/agents/me", &[("x-agent-proof", &proof)]).await;
+        assert_eq!((answer.error(), &answer.json()["reason"]), ((401, "invalid_proof".to_owned()), &json!("expired")));
+        assert!(answer.json()["message"].as_str().unwrap().contains("milliseconds"), "{}", answer.text);
         // A proof signed for another service.
         let other = crate::support::stack_with(|options| options.with("SERVICE_NAME", "Other")).await;
         let foreign = Payer::with(&other, 0).await.proof("read");

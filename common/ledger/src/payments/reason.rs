@@ -104,7 +104,7 @@ impl fmt::Display for Reason {
             Reason::RequirementsMismatch => "the payment echoes terms this service did not offer",
             Reason::RecipientMismatch => "the payment goes to another address",
             Reason::ValueMismatch => "the signed value must equal the quoted amount exactly",
-            Reason::NotYetValid => "the authorization is not valid yet",
+            Reason::NotYetValid => "the authorization is not valid yet; validAfter is in Unix seconds",
             Reason::Expired => "the authorization has expired or is about to",
             Reason::BadSignature => "the signature was not made by the payer over these terms",
             Reason::PayerMismatch => "X-Agent-ID names another agent than the payer",

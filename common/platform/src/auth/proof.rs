@@ -18,6 +18,8 @@ use super::AgentName;
 pub const FRESH_SECS: i64 = 300;
 /// A caller's clock may be this far ahead of ours.
 pub const SKEW_SECS: i64 = 60;
+/// A later time than this (the year 5138) was given in milliseconds, which is what many languages' clocks return.
+const LATEST_SECS: i64 = 100_000_000_000;
 /// Larger headers are malformed.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 /// Room for the signatures of contract wallets (EIP-1271).
@@ -65,6 +67,8 @@ impl Scope {
 pub enum ProofError {
     Malformed,
     Expired,
+    /// `issuedAt` is in milliseconds. Its reason is that of an expired proof, because clients know that one and sign again.
+    Milliseconds,
     AlreadyUsed,
     Invalid,
     WrongScope,
@@ -75,7 +79,7 @@ impl ProofError {
     pub fn reason(self) -> &'static str {
         match self {
             ProofError::Malformed => "malformed",
-            ProofError::Expired => "expired",
+            ProofError::Expired | ProofError::Milliseconds => "expired",
             ProofError::AlreadyUsed => "already_used",
             ProofError::Invalid => "invalid",
             ProofError::WrongScope => "wrong_scope",
@@ -90,6 +94,9 @@ impl fmt::Display for ProofError {
         f.write_str(match self {
             ProofError::Malformed => "x-agent-proof must be base64 of JSON {agent, scope, issuedAt, nonce, signature}",
             ProofError::Expired => "the proof is older than five minutes or issued in the future; sign a new one",
+            ProofError::Milliseconds => {
+                "issuedAt is in milliseconds; it has to be in Unix seconds. Sign a new proof with the time in seconds"
+            }
             ProofError::AlreadyUsed => "the proof's nonce was used before; sign a new one with a fresh nonce",
             ProofError::Invalid => "the signature was not made by the wallet the proof names",
             ProofError::WrongScope => "the proof's scope does not allow this request",
@@ -149,6 +156,9 @@ impl Proof {
         }
         if named.is_some_and(|named| named.agent() != base::ids::AgentId::of(self.agent)) {
             return Err(ProofError::AgentMismatch);
+        }
+        if self.issued_at.secs() > LATEST_SECS {
+            return Err(ProofError::Milliseconds);
         }
         let age = now.secs().saturating_sub(self.issued_at.secs());
         if !(-SKEW_SECS..=FRESH_SECS).contains(&age) {
@@ -227,6 +237,8 @@ mod tests {
         assert_eq!(at(NOW.secs() - 301).check(NOW, Scope::Read, None), Err(ProofError::Expired));
         assert_eq!(at(NOW.secs() + 60).check(NOW, Scope::Read, None), Ok(()));
         assert_eq!(at(NOW.secs() + 61).check(NOW, Scope::Read, None), Err(ProofError::Expired));
+        assert_eq!(at(NOW.secs() * 1_000).check(NOW, Scope::Read, None), Err(ProofError::Milliseconds));
+        assert_eq!(at(NOW.secs() + 1_000_000_000).check(NOW, Scope::Read, None), Err(ProofError::Expired));
         assert_eq!(at(NOW.secs()).check(NOW, Scope::Write, None), Err(ProofError::WrongScope));
         let other = Some(AgentName::Wallet(Address::ZERO));
         assert_eq!(at(NOW.secs()).check(NOW, Scope::Read, other), Err(ProofError::AgentMismatch));
