@@ -9,6 +9,7 @@ use api::routes;
 use axum::response::IntoResponse;
 use base::clock::Clock;
 use catalog::CATALOG;
+use evm::signature::PrivateKey;
 use gate::app::App;
 use http::{HeaderMap, header};
 use local::{Options, Stack};
@@ -113,7 +114,7 @@ fn unavailable_tools_are_listed_nowhere() {
         let lists = async |stack: &Stack| {
             let payer = Payer::with(stack, 0).await;
             let mut lists = Vec::new();
-            for path in ["/", "/llms.txt", "/skill.md", "/pricing", "/pricing.md", "/.well-known/x402"] {
+            for path in ["/", "/skill.md", "/pricing", "/pricing.md", "/.well-known/x402"] {
                 lists.push((path, payer.client.get(path, &[]).await.text));
             }
             let mut found = String::new();
@@ -244,6 +245,58 @@ fn every_link_in_llms_txt_works() {
             let status = client.get(path, &[]).await.status;
             assert!(matches!(status, 200 | 401 | 405), "{link}: {status}");
         }
+    });
+}
+
+/// Both clients of llms.txt buy, run as they are written there.
+#[test]
+fn the_clients_in_llms_txt_buy() {
+    run(async {
+        let (Some(v2), Some(python)) = (installed("v2").await, installed("python").await) else { return };
+        let stack = stack().await;
+        let text = Payer::with(&stack, 0).await.client.get("/llms.txt", &[]).await.text;
+        let snippet = |kind: &str| {
+            let (_, rest) = text.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no {kind} in {text}"));
+            rest.split("```").next().unwrap_or_default().to_owned()
+        };
+        let mut node = Command::new("node");
+        node.args(["--input-type=module", "--eval", &snippet("js")]).current_dir(v2);
+        let mut interpreter = Command::new(python.join(".venv/bin/python"));
+        interpreter.args(["-c", &snippet("python")]);
+        for mut client in [node, interpreter] {
+            let secret: evm::Word = base::digest::random();
+            let key = PrivateKey::from_bytes(&secret).expect("a key");
+            let payer = Payer::of(key, &stack.config, &stack.base_url);
+            let chain = stack.chain.as_ref().expect("a local chain");
+            chain.mint(&payer.address().to_string(), 1_000_000).await.expect("minting");
+            let output =
+                client.env("AGENT_KEY", evm::hex0x(&secret)).stdin(Stdio::null()).output().await.expect("a client");
+            let told = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(
+                told.starts_with("200 ") && told.contains("Accord"),
+                "{told}{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            assert_eq!(payer.balance(&stack).await, 995_000, "charged once");
+        }
+    });
+}
+
+/// The public validator of skills accepts the file, in a folder of the skill's name as it demands.
+#[test]
+fn the_public_validator_accepts_the_skill() {
+    run(async {
+        let Some(python) = installed("python").await else { return };
+        let stack = stack().await;
+        let text = Payer::with(&stack, 0).await.client.get("/skill.md", &[]).await.text;
+        let folder = std::env::temp_dir().join(format!("agora-skill-{}", evm::hex0x(&base::digest::random::<6>())));
+        let skill = folder.join("agora-tools");
+        std::fs::create_dir_all(&skill).expect("a folder");
+        std::fs::write(skill.join("SKILL.md"), text).expect("a file");
+        let mut validator = Command::new(python.join(".venv/bin/agentskills"));
+        let output = validator.arg("validate").arg(&skill).stdin(Stdio::null()).output().await.expect("the validator");
+        let _ = std::fs::remove_dir_all(&folder);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     });
 }
 

@@ -50,7 +50,7 @@ fn every_list_and_every_402_shows_the_operators_prices() {
         let overview = client.get("/", &[]).await.json();
         let openapi = client.get("/openapi.json", &[]).await.json();
         let mut texts = Vec::new();
-        for path in ["/llms.txt", "/skill.md", "/pricing.md"] {
+        for path in ["/llms-full.txt", "/skill.md", "/pricing.md"] {
             texts.push((path, client.get(path, &[]).await.text));
         }
         let page = client.get("/pricing", &[]).await.text;

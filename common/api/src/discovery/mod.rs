@@ -4,13 +4,15 @@
 //!
 //! | path | for |
 //! |---|---|
-//! | `/llms.txt`, `/llms-full.txt` | models that look around |
+//! | `/llms.txt` | models that look around: an index |
+//! | `/llms-full.txt` | the same with every tool and the guides, in one file |
 //! | `/skill.md` | agents that are given one file |
 //! | `/guides/{page}` | the guides, as Markdown |
 //! | `/.well-known/x402` | directories of paid resources |
 //! | `/v1/tools/discover` | SDKs and agents that search ([`search`]) |
 //! | `/pricing`, `/pricing.md` | people |
 
+pub mod families;
 mod guides;
 mod prices;
 pub mod search;
@@ -24,12 +26,15 @@ use serde_json::json;
 use tools::availability::Lacking;
 use tools::spec::{Catalog, TOP_UP, ToolSpec};
 
+use families::Family;
 pub use guides::PAGES;
 
 /// How long caches may keep the documents. Prices change with a deployment.
 const KEPT_SECS: u32 = 300;
 
 const LLMS: &str = include_str!("texts/llms.md");
+/// Two published clients; each runs as it is written here.
+const CLIENTS: &str = include_str!("texts/clients.md");
 const SKILL: &str = include_str!("texts/skill.md");
 
 /// Facts about this deployment that the documents contain.
@@ -112,7 +117,7 @@ impl Documents {
     pub fn llms_full(&self) -> &Kept {
         self.llms_full.get_or_init(|| {
             let site = &self.site;
-            let mut full = vec![llms(site), skill(site), prices::markdown(site)];
+            let mut full = vec![llms(site), catalog(site), skill(site), prices::markdown(site)];
             full.extend(PAGES.iter().map(|page| page.text(site)));
             Kept::markdown(full.join("\n---\n\n"), KEPT_SECS)
         })
@@ -171,7 +176,23 @@ impl Library {
     }
 }
 
+/// An index: what this is, two clients that buy, and links. [`catalog`] has every tool.
 fn llms(site: &Site) -> String {
+    let families: String = families::sold(site)
+        .iter()
+        .map(|(family, tools)| {
+            let Family { name, title, about, .. } = family;
+            format!("- `{name}`: {title}, {}: {about}\n", families::extent(tools))
+        })
+        .collect();
+    let (first_path, first_body) = first(site);
+    let texts =
+        [("clients", CLIENTS), ("families", &families), ("first_path", first_path), ("first_body", &first_body)];
+    site.fill(LLMS, &texts)
+}
+
+/// Every tool with its price, and an example of each call that can be made without a quote.
+fn catalog(site: &Site) -> String {
     let mut tools = String::new();
     let mut examples = String::new();
     for tool in site.listed() {
@@ -187,23 +208,39 @@ fn llms(site: &Site) -> String {
             examples.push_str(&format!("```sh\n# answers 402\n{}\n```\n\n", curl(site, tool)));
         }
     }
-    site.fill(LLMS, &[("tools", &tools), ("examples", examples.trim_end())])
+    format!("## Tools\n\n{tools}\n## Examples\n\n{}\n", examples.trim_end())
 }
 
 fn skill(site: &Site) -> String {
-    let titles: Vec<String> = site.tools().map(|tool| tool.title.to_lowercase()).collect();
-    let first = site.tools().next().unwrap_or(site.catalog[0]);
-    let name = format!("{}-tools", site.service.to_ascii_lowercase());
+    let families: Vec<String> = families::sold(site).iter().map(|(family, _)| family.title.to_lowercase()).collect();
+    let (first_path, first_body) = first(site);
     site.fill(
         SKILL,
         &[
-            ("skill_name", &name),
-            ("titles", &titles.join(", ")),
+            ("skill_name", &skill_name(&site.service)),
+            ("families", &families.join(", ")),
             ("table", &prices::table(site)),
-            ("first_path", first.path()),
-            ("first_body", &(first.example)().to_string()),
+            ("first_path", first_path),
+            ("first_body", &first_body),
         ],
     )
+}
+
+/// The skill's name as its format demands it: at most 64 lowercase letters, digits and single hyphens, none at the ends.
+fn skill_name(service: &str) -> String {
+    const MOST: usize = 64 - "-tools".len();
+    let lower = service.to_ascii_lowercase();
+    let words = lower.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = words.collect::<Vec<_>>().join("-");
+    name.truncate(MOST);
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "tools".to_owned() } else { format!("{name}-tools") }
+}
+
+/// Path and body of the call that the documents show: a tool that has a price without a quote.
+fn first(site: &Site) -> (&'static str, String) {
+    let tool = site.tools().find(|tool| tool.quote_path.is_none()).unwrap_or(site.catalog[0]);
+    (tool.path(), (tool.example)().to_string())
 }
 
 /// A call of the tool's example, without payment.
@@ -256,13 +293,7 @@ mod tests {
         let left_out = CATALOG[0];
         let lacking = Arc::new(Lacking::new([(left_out.name.to_owned(), "key of somebody".to_owned())]));
         let documents = Documents::new(Site { lacking, ..site() });
-        let all = [
-            documents.llms(),
-            documents.skill(),
-            documents.pricing_markdown(),
-            documents.pricing_page(),
-            documents.x402(),
-        ];
+        let all = [documents.skill(), documents.pricing_markdown(), documents.pricing_page(), documents.x402()];
         for kept in all {
             let text = String::from_utf8(kept.body().to_vec()).unwrap();
             assert!(
@@ -278,12 +309,16 @@ mod tests {
     fn documents_list_the_catalog_and_have_no_broken_links() {
         let documents = Documents::new(site());
         let text = |kept: &Kept| String::from_utf8(kept.body().to_vec()).unwrap();
-        for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
+        let lists = [documents.llms_full(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()];
+        for kept in lists {
             let text = text(kept);
             for tool in CATALOG.iter() {
                 assert!(text.contains(tool.title) && text.contains(tool.path()), "{} in {text}", tool.name);
                 assert!(text.contains(&prices::words(tool)), "{} in {text}", tool.name);
             }
+        }
+        for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
+            let text = text(kept);
             assert!(!text.contains("{{") && !text.contains("127.0.0.1"), "{text}");
         }
         for kept in [documents.llms(), documents.skill()] {
@@ -299,6 +334,40 @@ mod tests {
                 let there = link.starts_with("https://") || documents.guide(link).is_some();
                 assert!(there, "{name} leads to {link}");
             }
+        }
+    }
+
+    /// Models read llms.txt whole, so it stays an index; it has to say what they get wrong otherwise.
+    #[test]
+    fn llms_txt_is_an_index() {
+        let lambda = Site { origin: "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com".to_owned(), ..site() };
+        let text = llms(&lambda);
+        assert!(text.len() < 6 * 1024, "{} bytes", text.len());
+        for said in ["@x402/fetch", "x402_requests", "in **seconds**", "/llms-full.txt", "/pricing.md"] {
+            assert!(text.contains(said), "{said} in {text}");
+        }
+        for (family, tools) in families::sold(&lambda) {
+            assert!(text.contains(family.title) && text.contains(&families::extent(&tools)), "{}", family.name);
+        }
+    }
+
+    /// The skill's name and description are within what its format allows, whatever the service is called.
+    #[test]
+    fn the_skill_has_a_valid_head() {
+        let (hundred, cut) = ("A".repeat(100), format!("{}-tools", "a".repeat(58)));
+        let longest = format!("https://{}", "h".repeat(255));
+        for (service, name) in [
+            ("Agora", "agora-tools"),
+            ("-My--Shop-", "my-shop-tools"),
+            ("--", "tools"),
+            (hundred.as_str(), cut.as_str()),
+        ] {
+            let text = skill(&Site { service: service.to_owned(), origin: longest.clone(), ..site() });
+            let head: Vec<&str> = text.lines().take(4).collect();
+            let ["---", said, about, "---"] = head[..] else { panic!("{head:?}") };
+            assert_eq!(said, format!("name: {name}"));
+            let about = about.strip_prefix("description: ").unwrap();
+            assert!(about.chars().count() <= 1_024 && !about.contains(": "), "{about}");
         }
     }
 
