@@ -4,6 +4,7 @@ use base::input::{Field, Kind};
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::{Answer, Content, Operation};
+use crate::discovery::families;
 use crate::discovery::search::{LARGEST_PAGE, MAX_CATEGORY, MAX_CURSOR, MAX_QUERY, UNAVAILABLE};
 
 static TOOL: &[Member] = &[
@@ -67,6 +68,7 @@ static FOUND: &[Member] = &[
     has("title", Shape::Text),
     has("summary", Shape::Text),
     has("category", Shape::Text),
+    has("family", Shape::Choice(&families::NAMES)).about("The group of tools it belongs to"),
     has("method", Shape::Choice(&["POST"])),
     has("path", Shape::Text).about("The path to post to; replace `{names}` by the seller's and the service's slugs"),
     has("paths", Shape::List(&Shape::Text)).about("All its paths, including older names"),
@@ -83,11 +85,22 @@ static FOUND: &[Member] = &[
     has("example", Shape::Map(&Shape::Any)),
 ];
 
+static MISSING: &[Member] = &[
+    has("name", Shape::Text),
+    has("title", Shape::Text),
+    has("lacks", Shape::Text).about("What this deployment does not have"),
+];
+
 /// A page of what is sold.
 static TOOLS: Named = Named {
     name: "Tools",
     about: "A page of tools; best matches first if `query` is given.",
-    shape: Shape::Object(&[has("tools", Shape::List(&Shape::Object(FOUND))), may("nextCursor", Shape::Text)]),
+    shape: Shape::Object(&[
+        has("tools", Shape::List(&Shape::Object(FOUND))),
+        may("unavailable", Shape::List(&Shape::Object(MISSING)))
+            .about("What matches `query` at least as well as the first tool, but is not available in this deployment"),
+        may("nextCursor", Shape::Text),
+    ]),
 };
 
 static RESOURCE: &[Member] =
@@ -151,13 +164,14 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional(
                 "query",
                 Kind::Text { min: 0, max: MAX_QUERY, format: None },
-                "Words to search for; without them, everything is listed",
+                "Words to search for, such as `send an email`; without them, everything is listed",
             ),
             Field::optional(
                 "category",
                 Kind::Text { min: 0, max: MAX_CATEGORY, format: None },
                 "Only in this category",
             ),
+            Field::optional("family", Kind::Choice(&families::NAMES), "Only tools of this family"),
             Field::optional(
                 "limit",
                 Kind::Integer { min: 1, max: LARGEST_PAGE as i64 },
@@ -166,7 +180,7 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional(
                 "cursor",
                 Kind::Text { min: 0, max: MAX_CURSOR, format: None },
-                "A page's nextCursor, with the same query, category and include",
+                "A page's nextCursor, with the same query, category, family and include",
             ),
             Field::optional(
                 "include",
