@@ -30,6 +30,7 @@ use tower::ServiceExt;
 use crate::clients::{installed, lines};
 use crate::mcp_calls;
 use crate::souls_market::Shop;
+use crate::support::chromium;
 use crate::support::{Answer, Payer, equipped_stack, eventually, has_pages, run, stack, stack_with};
 
 fn documents() -> Vec<String> {
@@ -94,6 +95,86 @@ fn the_price_list_follows_accept_and_loads_no_other_resources() {
                 tool.name
             );
         }
+    });
+}
+
+#[test]
+fn a_browser_gets_a_page_and_curl_json_at_the_root() {
+    run(async {
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        for (accept, kind) in [
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html; charset=utf-8"),
+            ("*/*", "application/json"),
+            ("application/json, text/plain, */*", "application/json"),
+            ("application/json, text/html;q=0.5", "application/json"),
+        ] {
+            let answer = client.get("/", &[("accept", accept)]).await;
+            let told = (answer.header("content-type"), answer.header("vary"));
+            assert_eq!(told, (Some(kind), Some("accept")), "{accept}");
+        }
+        assert_eq!(client.get("/", &[]).await.json()["service"], "Agora");
+
+        let browser = [("accept", "text/html")];
+        let page = client.get("/", &browser).await;
+        let policy = page.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+        let text = page.text.replace(&stack.base_url, "");
+        for loads in ["://", "<script", " style=", " src=", "url("] {
+            assert!(!text.contains(loads), "{loads} in {text}");
+        }
+        assert!(text.len() < 60_000 && text.contains("<h1>Agora</h1>") && text.contains("<svg"), "{text}");
+        let prices = client.get("/pricing", &browser).await.text;
+        let links: Vec<&str> = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(links.len() > 15, "{links:?}");
+        for link in links {
+            match link.split_once('#') {
+                Some((path, anchor)) => {
+                    assert!(path == "/pricing" && prices.contains(&format!("id=\"{anchor}\"")), "{link}");
+                }
+                None => assert_eq!(client.get(link, &browser).await.status, 200, "{link}"),
+            }
+        }
+    });
+}
+
+/// At the width of a phone nothing is wider than the screen, also when everything is unfolded.
+#[test]
+fn pages_fit_a_phone() {
+    const MEASURE: &str = "onload = () => {
+        const page = document.querySelector('iframe').contentDocument;
+        for (const folded of page.querySelectorAll('details')) folded.open = true;
+        document.title = page.documentElement.scrollWidth;
+    }";
+    run(async {
+        let Some(browser) = chromium::binary().await else { return };
+        let stack = stack().await;
+        let client = Payer::with(&stack, 0).await.client;
+        let folder = std::env::temp_dir().join(format!("agora-phone-{}", evm::hex0x(&base::digest::random::<6>())));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        for path in ["/", "/pricing"] {
+            let page = client.get(path, &[("accept", "text/html")]).await.text;
+            let page = page.replace('&', "&amp;").replace('"', "&quot;");
+            let frame = format!(
+                "<!doctype html><title></title><iframe width=360 height=640 srcdoc=\"{page}\"></iframe>\
+                 <script>{MEASURE}</script>"
+            );
+            let file = folder.join("frame.html");
+            std::fs::write(&file, frame).expect("a file");
+            let output = Command::new(&browser)
+                .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+                .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+                .arg(format!("file://{}", file.display()))
+                .stdin(Stdio::null())
+                .output()
+                .await
+                .expect("a browser");
+            let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+            let title = shown.split("<title>").nth(1).and_then(|rest| rest.split('<').next()).unwrap_or_default();
+            let width: u32 = title.parse().unwrap_or_else(|_| panic!("{path}: {title:?} is no width"));
+            assert!((300..=360).contains(&width), "{path}: {width}");
+        }
+        let _ = std::fs::remove_dir_all(&folder);
     });
 }
 

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use api::operations;
 use api::routes;
+use catalog::CATALOG;
 use serde_json::{Map, Value, json};
 
 use crate::support::described::{DESCRIPTION, judge, led};
@@ -89,6 +90,26 @@ fn exactly_the_paid_operations_describe_a_402() {
         assert!(!is_paid || price["amount"].is_string() || price["min"].is_string(), "{price}");
         assert!(operation["security"].is_array() && operation["tags"][0].is_string());
     }
+}
+
+/// A paid call shows its price where pages list it; its other paths are marked and come last.
+#[test]
+fn prices_are_shown_and_aliases_marked() {
+    let mut aliases = 0;
+    for tool in CATALOG.iter() {
+        for path in tool.paths {
+            let described = &DESCRIPTION["paths"][*path]["post"];
+            assert!(described["summary"].as_str().unwrap().contains(" USDC"), "{path}");
+            let is_alias = *path != tool.path();
+            let is_last = described["tags"] == json!(["Aliases"]);
+            let marked = json!([described["x-alias-of"], described["deprecated"], is_last]);
+            let wanted = if is_alias { json!([tool.path(), true, true]) } else { json!([null, null, false]) };
+            assert_eq!(marked, wanted, "{path}");
+            aliases += usize::from(is_alias);
+        }
+    }
+    assert!(aliases > 5, "{aliases}");
+    assert_eq!(DESCRIPTION["tags"].as_array().unwrap().last().unwrap()["name"], "Aliases");
 }
 
 /// The check of all answers does detect errors.

@@ -1,5 +1,5 @@
 // Shows /openapi.json. Nothing is asked of any other host: no validator, no fonts.
-SwaggerUIBundle({
+const ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#docs',
   deepLinking: true,
@@ -8,4 +8,6 @@ SwaggerUIBundle({
   defaultModelExpandDepth: 3,
   filter: true,
   validatorUrl: null,
+  // The other names of the same calls, folded. They are the last tag of the description.
+  onComplete: () => ui.layoutActions.show(['operations-tag', 'Aliases'], false),
 });

@@ -87,8 +87,12 @@ pub fn router(app: App, queues: Queues) -> Router {
     api::routes::finish(router.with_state(meta))
 }
 
-/// `GET /`: an overview, with links to everything else.
+/// `GET /`: an overview, with links to everything else. Browsers, which name HTML in `Accept`, get a page; everybody else
+/// gets JSON.
 async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
+    if wants(&headers, "text/html") && !wants(&headers, "application/json") {
+        return meta.documents(&headers).await.home().answer(&headers);
+    }
     let config = &meta.app.config;
     let lacking = meta.app.lacking().await;
     let catalog = meta.app.catalog;
@@ -114,7 +118,13 @@ async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
         "openapi": "/openapi.json",
         "docs": "/docs",
     });
-    Kept::json(&body, 300).answer(&headers)
+    Kept::json(&body, 300).by("accept").answer(&headers)
+}
+
+/// Whether `Accept` names this type. `*/*` names none.
+fn wants(headers: &HeaderMap, kind: &str) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.split(',').any(|given| given.split(';').next().unwrap_or_default().trim() == kind)
 }
 
 /// `GET /health`: the service answers.
@@ -155,14 +165,11 @@ async fn guide(State(meta): State<Meta>, Segment(page): Segment, headers: Header
 /// `GET /pricing`: the price list as a page, or as Markdown or JSON by `Accept`.
 async fn pricing(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     let documents = meta.documents(&headers).await;
-    let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wants =
-        |kind: &str| accepted.split(',').any(|given| given.split(';').next().unwrap_or_default().trim() == kind);
-    if wants("text/html") {
+    if wants(&headers, "text/html") {
         documents.pricing_page().answer(&headers)
-    } else if wants("text/markdown") || wants("text/plain") {
+    } else if wants(&headers, "text/markdown") || wants(&headers, "text/plain") {
         documents.pricing_markdown().answer(&headers)
-    } else if wants("application/json") {
+    } else if wants(&headers, "application/json") {
         found(&meta, None).await.map_or_else(IntoResponse::into_response, |list| list.by("accept").answer(&headers))
     } else {
         documents.pricing_page().answer(&headers)

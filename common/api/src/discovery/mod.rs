@@ -10,11 +10,13 @@
 //! | `/guides/{page}` | the guides, as Markdown |
 //! | `/.well-known/x402` | directories of paid resources |
 //! | `/v1/tools/discover` | SDKs and agents that search ([`search`]) |
-//! | `/pricing`, `/pricing.md` | people |
+//! | `/`, `/pricing`, `/pricing.md` | people; programs get JSON at `/` |
 
 pub mod families;
 mod guides;
-mod prices;
+mod home;
+mod page;
+pub(crate) mod prices;
 pub mod search;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -91,6 +93,7 @@ pub struct Documents {
     llms_full: OnceLock<Kept>,
     skill: OnceLock<Kept>,
     x402: OnceLock<Kept>,
+    home: OnceLock<Kept>,
     pricing_page: OnceLock<Kept>,
     pricing_markdown: OnceLock<Kept>,
     guides: [OnceLock<Kept>; PAGES.len()],
@@ -104,6 +107,7 @@ impl Documents {
             llms_full: OnceLock::new(),
             skill: OnceLock::new(),
             x402: OnceLock::new(),
+            home: OnceLock::new(),
             pricing_page: OnceLock::new(),
             pricing_markdown: OnceLock::new(),
             guides: Default::default(),
@@ -117,7 +121,7 @@ impl Documents {
     pub fn llms_full(&self) -> &Kept {
         self.llms_full.get_or_init(|| {
             let site = &self.site;
-            let mut full = vec![llms(site), catalog(site), skill(site), prices::markdown(site)];
+            let mut full = vec![llms(site), all_tools(site), skill(site), prices::markdown(site)];
             full.extend(PAGES.iter().map(|page| page.text(site)));
             Kept::markdown(full.join("\n---\n\n"), KEPT_SECS)
         })
@@ -129,6 +133,14 @@ impl Documents {
 
     pub fn x402(&self) -> &Kept {
         self.x402.get_or_init(|| Kept::json(&x402(&self.site), KEPT_SECS))
+    }
+
+    /// The page at `/` for people.
+    pub fn home(&self) -> &Kept {
+        self.home.get_or_init(|| {
+            let (page, policy) = home::page(&self.site);
+            Kept::page(page, policy, KEPT_SECS).by("accept")
+        })
     }
 
     pub fn pricing_page(&self) -> &Kept {
@@ -176,7 +188,7 @@ impl Library {
     }
 }
 
-/// An index: what this is, two clients that buy, and links. [`catalog`] has every tool.
+/// An index: what this is, two clients that buy, and links. [`all_tools`] has the tools.
 fn llms(site: &Site) -> String {
     let families: String = families::sold(site)
         .iter()
@@ -186,13 +198,13 @@ fn llms(site: &Site) -> String {
         })
         .collect();
     let (first_path, first_body) = first(site);
-    let texts =
+    let texts: [(&str, &str); 4] =
         [("clients", CLIENTS), ("families", &families), ("first_path", first_path), ("first_body", &first_body)];
     site.fill(LLMS, &texts)
 }
 
 /// Every tool with its price, and an example of each call that can be made without a quote.
-fn catalog(site: &Site) -> String {
+fn all_tools(site: &Site) -> String {
     let mut tools = String::new();
     let mut examples = String::new();
     for tool in site.listed() {
@@ -317,7 +329,13 @@ mod tests {
                 assert!(text.contains(&prices::words(tool)), "{} in {text}", tool.name);
             }
         }
-        for kept in [documents.llms(), documents.skill(), documents.pricing_markdown(), documents.pricing_page()] {
+        for kept in [
+            documents.home(),
+            documents.llms(),
+            documents.skill(),
+            documents.pricing_markdown(),
+            documents.pricing_page(),
+        ] {
             let text = text(kept);
             assert!(!text.contains("{{") && !text.contains("127.0.0.1"), "{text}");
         }

@@ -15,6 +15,7 @@ use super::checkout::ACP_ERROR;
 use super::shape::{Shape, Writer};
 use super::shared::{ERROR, INSUFFICIENT_CREDITS, PAYMENT_REQUIRED, refusals_of};
 use super::{Answer, Auth, Body, Content, Link, Operation, schemas};
+use crate::discovery::prices;
 use crate::routes;
 
 /// Facts about the deployment that the document contains.
@@ -49,6 +50,9 @@ const TAGS: [(&str, &str, &str); 14] = [
     ("meta", "Service", "Status, prices, keys and documentation of the service"),
 ];
 
+/// The tag of a call's other paths: last, so that nobody who looks around reads every call twice. `docs.js` folds it.
+const ALIASES: (&str, &str) = ("Aliases", "Other paths of calls that are described above");
+
 /// Components that many operations share. Writing each once keeps the document small for readers and for the process that
 /// makes it.
 #[derive(Default)]
@@ -79,7 +83,8 @@ pub fn document(facts: &Facts<'_>) -> Value {
         let described = describe(&operation, group, facts, &mut common);
         item[operation.method.to_ascii_lowercase()] = described;
     }
-    let tags = TAGS.map(|(_, name, about)| json!({"name": name, "description": about}));
+    let named = TAGS.map(|(_, name, about)| (name, about)).into_iter().chain([ALIASES]);
+    let tags: Vec<Value> = named.map(|(name, about)| json!({"name": name, "description": about})).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -124,7 +129,8 @@ fn schemes(facts: &Facts<'_>) -> Value {
             "description": format!(
                 "A signature by the wallet that calls: EIP-712, domain `{} Agent Auth` version 1, type `AgentReadAuth(address \
                  agent,string scope,uint256 issuedAt,bytes32 nonce)`, sent as base64 of JSON with its signature. Valid for \
-                 five minutes and one request; scope `read` for GET, `write` for requests that change something.",
+                 five minutes and one request; `issuedAt` in Unix seconds, scope `read` for GET, `write` for requests that \
+                 change something.",
                 facts.service_name
             ),
         },
@@ -192,8 +198,19 @@ fn describe(operation: &Operation, group: &str, facts: &Facts<'_>, common: &mut 
         let tool = facts.catalog.find(tool.name).unwrap_or(tool);
         match facts.lacking.of(tool) {
             // Directories of paid resources list what has a price.
-            None => described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]}),
-            Some(what) => described["x-unavailable"] = json!(format!("this deployment has no {what}")),
+            None => {
+                described["summary"] = json!(format!("{}: {}", prices::price(tool), operation.summary));
+                described["x-payment-info"] = json!({"price": price(tool), "protocols": [{"x402": {}}]});
+            }
+            Some(what) => {
+                described["summary"] = json!(format!("Not available here: {}", operation.summary));
+                described["x-unavailable"] = json!(format!("this deployment has no {what}"));
+            }
+        }
+        if operation.path != tool.path() {
+            described["tags"] = json!([ALIASES.0]);
+            described["deprecated"] = json!(true);
+            described["x-alias-of"] = json!(tool.path());
         }
     }
     described

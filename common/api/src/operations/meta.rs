@@ -145,8 +145,15 @@ const fn kept(about: &'static str, shape: Shape) -> Answer {
 }
 
 pub static OPERATIONS: &[Operation] = &[
-    Operation::get("/", "getIndex", "An overview, with links to everything else")
-        .answers(&[kept("The index", Shape::Object(INDEX)), KNOWN]),
+    Operation::get("/", "getIndex", "An overview, with links to everything else; a page by `Accept`").answers(&[
+        Answer {
+            status: 200,
+            about: "The index",
+            content: Content::JsonOr(Shape::Object(INDEX), &["text/html"]),
+            headers: TAGGED,
+        },
+        KNOWN,
+    ]),
     Operation::get("/health", "getHealth", "Whether the service answers").answers(&[Answer::ok(
         "The service answers",
         Shape::Object(&[
