@@ -193,11 +193,12 @@ pub static OPERATIONS: &[Operation] = &[
         "changeService",
         "Changes a service. Absent members stay as they are",
     )
+    .about("`null` sets the default. Lists and schemas are replaced as a whole.")
     .auth(Auth::SoulKey)
     .body(Body::Json { schema: schemas::service, required: false })
     .answers(&[Answer::ok("The service", Shape::Object(SHOWN))])
     .refuses(BLOCKED)
-    .beyond_schema(JUDGED),
+    .beyond_schema("the slug is the path's; prices have at most six decimals; schemas, names and texts are checked; see docs/MARKETPLACE.md"),
     Operation::delete("/v1/soul/me/services/{service}", "disableService", "Disables a service")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("Disabled", Shape::Object(&[OK, has("message", Shape::Text)]))])

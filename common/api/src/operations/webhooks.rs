@@ -114,7 +114,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The endpoint", ONE)])
         .refuses(&[MISSING]),
     Operation::patch("/v1/webhooks/{id}", "changeWebhook", "Changes or disables an endpoint. Absent members stay as they are")
-        .about("Enabling it or changing its URL also ends a pause (`resting_until`).")
+        .about("`events` replaces the list. Enabling it or changing its URL also ends a pause (`resting_until`).")
         .auth(Auth::Agent)
         .body(Body::Json { schema: schemas::webhook, required: false })
         .answers(&[Answer::ok("The endpoint as it is now", ONE)])
