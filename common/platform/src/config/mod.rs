@@ -1,7 +1,7 @@
 //! Configuration, read once at start from the environment and `settings.json`.
 //!
-//! The doc comment of each field names its variable; the README has a table of them. A bad value stops the start, and all
-//! bad values are reported together.
+//! The doc comment of each field names its variable; docs/CONFIGURATION.md has a table of them. A bad value stops the start,
+//! and all bad values are reported together.
 
 mod email;
 mod platforms;
@@ -784,6 +784,9 @@ fn is_safe_relay(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
@@ -801,6 +804,22 @@ mod tests {
         assert_eq!(config.chain.token.name, "USDC");
         assert_eq!(config.tables.jobs, "agora-jobs");
         assert_eq!(read(&[PAY_TO, ("CHAIN_ID", "8453")]).unwrap().chain.token.name, "USD Coin");
+    }
+
+    #[test]
+    fn the_documents_have_every_variable_and_no_other() {
+        let asked = RefCell::new(BTreeSet::new());
+        let _ = Config::read(|name| {
+            asked.borrow_mut().insert(name.to_owned());
+            // Some are only read if another is set.
+            matches!(name, "FACILITATOR_URL" | "MODERATION_URL").then(|| "http://localhost".to_owned())
+        });
+        let (tables, _of_the_local_stack) =
+            include_str!("../../../../docs/CONFIGURATION.md").split_once("## Only the local stack").unwrap();
+        let cells = tables.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+        let documented: BTreeSet<String> =
+            cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect();
+        assert_eq!(asked.into_inner(), documented, "read (left), documented (right)");
     }
 
     #[test]
