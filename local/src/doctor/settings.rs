@@ -58,7 +58,7 @@ fn place(name: &str, given: &BTreeMap<String, BTreeSet<String>>) -> String {
     match given.get(name).map(|functions| functions.iter().cloned().collect::<Vec<_>>()) {
         Some(functions) if functions == ["all"] => "template.yaml sets it for all functions".to_owned(),
         Some(functions) => format!("template.yaml sets it for {}", functions.join(", ")),
-        None => "README.md, Configuration".to_owned(),
+        None => "docs/CONFIGURATION.md".to_owned(),
     }
 }
 

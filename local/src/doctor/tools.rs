@@ -47,7 +47,7 @@ pub async fn check(app: &App, connections: &Connections, blobs: Option<Arc<dyn B
     for (variable, tools) in nobodys {
         lacking += tools.len();
         let found = format!("{variable} has no provider, so these tools are not available: {}", tools.join(", "));
-        report.warn(CHECK, found, format!("set {variable} to a provider whose key you have (README, Settings)"));
+        report.warn(CHECK, found, format!("set {variable} to a provider whose key you have (docs/CONFIGURATION.md)"));
     }
     for (provider, rows) in keyless {
         let what = match toolbox.outbound.key(provider).await {
