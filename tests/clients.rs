@@ -9,6 +9,7 @@ mod knowledge;
 mod sdks;
 mod settling;
 mod sms;
+mod snippets;
 mod voice;
 mod webhooks;
 
