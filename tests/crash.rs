@@ -10,10 +10,12 @@ use evm::authorization::Authorization;
 use gate::jobs::{Job, Outcome, Settlement};
 use ledger::earning;
 use ledger::fee::Split;
-use ledger::receipt::{self, ExecutionStatus, ReceiptStatus};
+use ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use ledger::token_spend;
 use local::stack::Background;
 use local::{Options, Stack};
 use market::{counting, service, soul};
+use platform::auth::token::TokenCaps;
 use platform::config::PlatformFee;
 use platform::store::BoxFuture;
 use serde_json::{Value, json};
@@ -126,6 +128,79 @@ fn paid_tool_use_stays_within_the_budget_after_any_crash() {
         })
     };
     run(die_at_every_step(call, |options| Options { runners: Some(&COUNTED), ..options }));
+}
+
+/// A token's cap for life has room for one call. In the end the call was done and is counted, or it was paid back and is
+/// not; the repeated call changes nothing.
+#[test]
+fn a_capped_tokens_call_survives_a_crash_at_every_step() {
+    run(async {
+        let dead = json!({"url": "http://no-such-host.invalid/"});
+        for (path, body, price) in [(VIN_PATH, json!({"vin": VIN}), 5_000), (READ_PATH, dead, 2_000)] {
+            for last_one_arrives in [false, true] {
+                for step in 1..=MOST_STEPS {
+                    if !token_dies_at(step, last_one_arrives, path, &body, price).await {
+                        println!("{path} by a token: {step} steps, the last one arriving: {last_one_arrives}");
+                        assert!(step > 5, "a call has more steps than this");
+                        break;
+                    }
+                    assert!(step < MOST_STEPS, "a call that never ends");
+                }
+            }
+        }
+    });
+}
+
+/// Like [`die_at`], for a call that a token pays. Only the database counts steps: such a call needs no chain.
+async fn token_dies_at(step: i64, last_one_arrives: bool, path: &str, body: &Value, price: u64) -> bool {
+    const CREDITS: u64 = 20_000;
+    let database = local::database::start(None).await.expect("a database");
+    let life = Life::ending_at(i64::MAX, last_one_arrives);
+    let to_database = Proxy::start(&database, life.clone()).await;
+    let secret = "a secret that two processes of one deployment share";
+    let first = stack_with(|options| {
+        let options = options.with("SERVICE_SECRET", secret).with("AWS_ENDPOINT_URL", &to_database.url);
+        Options { background: Background::Worker, ..options }
+    })
+    .await;
+    let payer = Payer::with(&first, 0).await;
+    payer.give_credits(&first, CREDITS).await;
+    let caps = TokenCaps { lifetime: Some(Usdc::from_micro(7_000)), ..TokenCaps::default() };
+    let (id, token) = payer.capped_token(&first, caps).await;
+    let named = [("authorization", token.as_str()), ("idempotency-key", "once")];
+    life.end_after(step);
+    let before = payer.client.try_post(path, &named, body).await;
+    tokio::time::sleep(std::time::Duration::from_millis(if life.is_over() { 50 } else { 400 })).await;
+    let died = life.is_over();
+    first.kill().await;
+
+    let second = stack_with(|options| options.with("SERVICE_SECRET", secret).with("AWS_ENDPOINT_URL", &database)).await;
+    local::stack::release_leases(&second.app.db, second.app.clock.now()).await.expect("leases");
+    let (payer, db) = (payer.at(&second), &second.app.db);
+    let label = format!("{path}, step {step}, arrives: {last_one_arrives}, first answer: {before:?}");
+    let mut done = 0;
+    for repeated in [false, true] {
+        if repeated {
+            let after = payer.client.post(path, &named, body).await;
+            assert!(matches!(after.status, 200 | 202 | 503), "{label}: {} {}", after.status, after.text);
+        }
+        eventually("the call to come to rest", || async {
+            books::receipts(db, payer.agent()).await.iter().all(Receipt::is_terminal).then_some(())
+        })
+        .await;
+        let credits = books::audit(db, payer.agent()).await.credits.micro();
+        let receipts = books::receipts(db, payer.agent()).await;
+        done = receipts.iter().filter(|one| one.execution_status == ExecutionStatus::Completed).count() as u64;
+        let spent = token_spend::load(db, payer.agent(), id).await.expect(&label).spent.micro();
+        assert!(receipts.len() <= 1 && spent == done * price, "{label}: {spent} for {receipts:?}");
+        assert_eq!(credits, CREDITS - spent, "{label}");
+    }
+    if done > 0 {
+        let more = payer.client.post(path, &[named[0]], body).await;
+        assert_eq!(more.json()["budget"]["reason"], "token_lifetime", "{label}: {}", more.text);
+    }
+    second.kill().await;
+    died
 }
 
 /// Programs of a soul: one that returns its input, and one that crashes.

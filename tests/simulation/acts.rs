@@ -9,7 +9,7 @@ use evm::authorization::Authorization;
 use evm::signature::PrivateKey;
 use evm::word_from_u64;
 use ring::hmac;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tools::spec::TOP_UP;
 use tools_sms::phone::{self, EMBEDDED};
 use tools_sms::send as sms;
@@ -414,8 +414,17 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
             world.send(node, "POST", "/v1/credits/webhook", &headers, &body).await
         }
         Act::Mint => {
-            let headers = [agent.proof(world)];
-            let answer = world.send(node, "POST", "/v1/agents/me/access-tokens", &headers, "{}").await;
+            let (headers, dice) = ([agent.proof(world)], &world.fate.dice);
+            let mut caps = Map::new();
+            for (name, share, least, more) in
+                [("daily", 30, 5_000, 25_000), ("lifetime", 30, 10_000, 50_000), ("per_transaction", 20, 1_000, 10_000)]
+            {
+                if dice.percent(share) {
+                    caps.insert(name.to_owned(), json!(Usdc::from_micro(least + dice.roll(more)).to_string()));
+                }
+            }
+            let caps = Value::Object(caps).to_string();
+            let answer = world.send(node, "POST", "/v1/agents/me/access-tokens", &headers, &caps).await;
             let data = &answer.body["data"];
             if let (Some(id), Some(bearer)) = (data["id"].as_str(), data["token"].as_str()) {
                 let token = Token { id: id.to_owned(), bearer: bearer.to_owned(), revoked: false };
@@ -472,6 +481,9 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
         Act::Deliver | Act::Stranger | Act::Cancel | Act::Fund | Act::Drain | Act::Forget | Act::Time => return,
     };
     world.fate.figures.count(&format!("answer {}", answer.status));
+    if let Some(cap) = answer.body["budget"]["reason"].as_str() {
+        world.fate.figures.count(&format!("stopped by {cap}"));
+    }
     assert!(answer.status < 600 && answer.status != 404 && answer.status != 415, "{act:?}: {answer:?}");
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::clock::Timestamp;
 use base::encoding::base64_any;
 use base::ids::ReceiptId;
+use base::money::Usdc;
 use evm::{Word, hex0x};
 use gate::jobs::job::{Job, Outcome, Settlement};
 use gate::jobs::store;
@@ -12,6 +13,7 @@ use ledger::credit::{self, EntryKind};
 use ledger::day;
 use ledger::payments::policy;
 use ledger::receipt::Receipt;
+use platform::auth::token::{self, TokenCaps};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use tools_voice::inbound;
 
@@ -20,6 +22,7 @@ use super::world::World;
 use crate::support::books;
 
 const TOP_UP: &str = "credits_top_up";
+const MANY_TOKENS: usize = 1_000;
 
 /// Values read of an agent at the last quiet moment.
 #[derive(Default)]
@@ -68,6 +71,7 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
         assert!(capped.all(|receipt| receipt.amount.micro() <= cap), "above the cap of one call: {new:?}");
     }
     named_once(world, &receipts).await;
+    within_token_caps(world, agent, &receipts).await;
     *seen = Seen {
         rules: account.rules,
         limit,
@@ -76,6 +80,24 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
         committed: days,
         receipts: bought.iter().map(|receipt| receipt.receipt_id.clone()).collect(),
     };
+}
+
+/// No token has passed a cap of its own: of one call, of a day, for life. They never change.
+async fn within_token_caps(world: &World, agent: &Agent, receipts: &[Receipt]) {
+    let page = token::page(&world.db, agent.id, None, MANY_TOKENS).await.unwrap();
+    for token in page.tokens {
+        let TokenCaps { per_transaction, daily, lifetime } = token.caps;
+        let own: Vec<&Receipt> = receipts.iter().filter(|receipt| receipt.token_id == Some(token.id)).collect();
+        let small = own.iter().all(|receipt| per_transaction.is_none_or(|cap| receipt.amount <= cap));
+        assert!(small, "above the cap of one call: {token:?} {own:?}");
+        let mut spent = Usdc::ZERO;
+        for day in own.iter().map(|receipt| day::name(receipt.created_at)).collect::<BTreeSet<_>>() {
+            let of_day = day::load(&world.db, agent.id, &day).await.unwrap().of_token(token.id);
+            assert!(daily.is_none_or(|cap| of_day <= cap), "a cap was passed on {day}: {of_day} > {token:?}");
+            spent = spent.checked_add(of_day).unwrap();
+        }
+        assert!(lifetime.is_none_or(|cap| spent <= cap), "a cap for life was passed: {spent} > {token:?}");
+    }
 }
 
 /// One of all calls with one idempotency key buys.

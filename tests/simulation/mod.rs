@@ -107,6 +107,7 @@ fn run(seed: u64, steps: u64) {
     assert!(steps < SHORT_RUN || figures.sum("asked quotes, ") > 0, "no quote of an asked price was bought");
     assert!(steps < SHORT_RUN || figures.sum("texts accepted") > 0, "no text arrived");
     assert!(steps < SHORT_RUN || figures.sum("answered calls") > 0, "no call was answered");
+    assert!(steps < 10 * SHORT_RUN || figures.sum("stopped by token_") > 0, "no token's own cap was reached");
 }
 
 /// One episode, from its seed.
