@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
 use base::digest::sha256;
-use base::ids::{RequestId, random_uuid};
+use base::ids::{ReceiptId, RequestId, random_uuid};
 use base::money::Usdc;
 use futures_util::future::join_all;
 use gate::jobs::job::Lane;
 use gate::jobs::sweep;
-use ledger::token_spend;
+use ledger::charge::{Charge, Close, Purchase};
+use ledger::{day, token_spend};
 use platform::auth::token::{self, TokenCaps};
 use platform::store::db::Query;
 use platform::store::{Key, Write};
@@ -496,5 +497,40 @@ fn tokens_of_before_have_no_caps() {
             assert_eq!(own[cap], Value::Null, "{own}");
         }
         assert_eq!(own["spent_today_usdc"], "0.005000");
+    });
+}
+
+/// Work that used a part of its price was paid for, and then the payment disappeared from the chain for good. What it kept
+/// no longer counts either, and nothing is given back twice.
+#[test]
+fn what_is_never_paid_leaves_the_counters_as_they_were() {
+    run(async {
+        let stack = stack().await;
+        let (db, payer, now) = (&stack.app.db, Payer::with(&stack, 0).await, stack.app.clock.now());
+        let (id, _) = payer.capped_token(&stack, TokenCaps::default()).await;
+        let (request_id, price) = (RequestId::random(), Usdc::from_micro(5_000));
+        let receipt_id = ReceiptId::of(request_id, now);
+        let (agent, tool, payee) = (payer.agent(), "voice_call", "service");
+        let of = Purchase { agent, tool, payee, request_id, receipt_id: &receipt_id };
+        let day = day::name(now);
+        let charge = Charge { counted: price, day: day.clone(), token: Some(id), for_life: true, ..Charge::default() };
+        let counters = async || {
+            let (day, spend) = tokio::join!(day::load(db, agent, &day), token_spend::load(db, agent, id));
+            let (day, spend) = (day.unwrap(), spend.unwrap());
+            [day.committed, day.in_flight, day.of_token(id), spend.spent].map(Usdc::micro)
+        };
+        let count = charge.count(db, of, None, None, now).unwrap().expect("a write");
+        let for_life = charge.count_for_life(db, of, Some(price)).unwrap().expect("a write");
+        db.transact(&[count.clone(), for_life.clone()]).await.unwrap();
+        assert_eq!(counters().await, [5_000; 4]);
+        let full = db.transact(&[count, for_life]).await.unwrap_err();
+        assert!(full.refused(0).is_none() && full.refused(1).is_some(), "only the token's cap refuses: {full:?}");
+        let close = Close::keeping(price, Usdc::from_micro(2_000));
+        db.transact(&charge.close(db, of, close, now).unwrap()).await.unwrap();
+        assert_eq!(counters().await, [2_000, 0, 2_000, 2_000]);
+        db.transact(&charge.resume(db, of).unwrap()).await.unwrap();
+        assert_eq!(counters().await, [2_000, 5_000, 2_000, 2_000]);
+        db.transact(&charge.forfeit(db, of, Some(close.kept)).unwrap()).await.unwrap();
+        assert_eq!(counters().await, [0; 4]);
     });
 }

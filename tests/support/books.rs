@@ -54,7 +54,12 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         if job.outcome == Some(Outcome::Completed) && job.settlement == Settlement::Settled && job.open.is_none() {
             assert_eq!(owed, job.charged.is_some(), "what was not used is paid back, and nothing else: {job:?}");
         }
-        let counts = if back || owed { kept.min(counted) } else { counted };
+        let counts = match job.outcome {
+            // Done, and never paid.
+            Some(Outcome::Completed) if is_lost => 0,
+            _ if back || owed => kept.min(counted),
+            _ => counted,
+        };
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
         *committed += counts;
         *in_flight += if job.open.is_some() { counted } else { 0 };

@@ -162,9 +162,10 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes that end a charge whose work was done but will never be paid. Its credits stay taken.
-    pub fn forfeit(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
-        self.end(db, of, self.counted)
+    /// The writes that end a charge whose work was done but will never be paid. Its credits stay taken. `kept`: the part of
+    /// the price that still counts, if the charge was closed with less than the whole price before.
+    pub fn forfeit(&self, db: &Db, of: Purchase<'_>, kept: Option<Usdc>) -> Result<Vec<Write>, StoreError> {
+        self.end(db, of, kept.map_or(self.counted, |kept| kept.min(self.counted)))
     }
 
     /// The writes that put an ended charge in flight again, because its signed part disappeared from the chain.

@@ -265,7 +265,7 @@ pub async fn refused(
     let mut writes = vec![write, revised(db, signer, &next, now).await?];
     writes.extend(match job.outcome {
         None => job.charge.undo(db, job.purchase(), now)?,
-        Some(Outcome::Completed) => job.charge.forfeit(db, job.purchase())?,
+        Some(Outcome::Completed) => job.charge.forfeit(db, job.purchase(), job.kept)?,
         // It was settled, failed and was credited back before the reorganisation.
         Some(Outcome::Failed) => job.charge.stand(db, job.purchase())?,
     });
