@@ -247,3 +247,25 @@ pub async fn postpone_mail(db: &Db, agent: AgentId, day: &str, until: Timestamp)
     db.write(write.bind("until", until)?).await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_budget_is_judged_before_the_tokens_own_cap() {
+        let (micro, token) = (Usdc::from_micro, TokenId::made_at(Timestamp::from_secs(1_795_000_000)));
+        let today: Day = serde_json::from_value(json!({"committed": 10, (token_part(token)): 7})).unwrap();
+        let budget = Budget { daily: Some(micro(12)), ..Budget::default() };
+        let stopped_by = |budget: Option<&Budget>, amount: u64| {
+            let (tool, payee) = ("vin_decode", "service");
+            let counted = Counted { day: "2026-11-21", amount: micro(amount), tool, payee, token: Some(token) };
+            today.passes(budget, Some(micro(9)), counted)
+        };
+        assert_eq!(stopped_by(Some(&budget), 2), None, "a cap may be used up");
+        assert_eq!(stopped_by(Some(&budget), 3), Some((Cap::Daily, micro(12), micro(10))));
+        assert_eq!(stopped_by(None, 3), Some((Cap::TokenDaily, micro(9), micro(7))));
+    }
+}
