@@ -105,10 +105,10 @@ async fn quietly(command: &mut Command) -> Result<(), String> {
 }
 
 /// A file that describes a stack to a client. Deleted on drop.
-struct AboutStack(PathBuf);
+pub struct AboutStack(pub PathBuf);
 
 impl AboutStack {
-    fn written(about: &Value) -> AboutStack {
+    pub fn written(about: &Value) -> AboutStack {
         let name = format!("agora-stack-{}.json", hex0x(&base::digest::random::<6>()));
         let file = AboutStack(std::env::temp_dir().join(name));
         std::fs::write(&file.0, about.to_string()).expect("a file");

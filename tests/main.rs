@@ -49,6 +49,7 @@
 //! | `gateway` | requests and answers as API Gateway and Lambda pass them on, and their limits |
 //! | `idle` | a minute without work, and writers that race the scheduler |
 //! | `finding` | finding souls: order, changes, crashes and races, and what a search reads |
+//! | `first_hour` | a new stack's library, the scripts of `local/`, the commands of the README's doors |
 //! | `cost` | requests and capacity units of a call |
 //! | `souls_market` | buying from souls: quotes, workers, files, ratings, deadlines, concurrency |
 //! | `souls_costs` | what sold work spends on tools and the model: who pays if it fails, budgets over attempts, races |
@@ -96,6 +97,7 @@ mod exposure;
 mod faults;
 mod fees;
 mod finding;
+mod first_hour;
 mod front_run;
 mod gateway;
 mod idle;

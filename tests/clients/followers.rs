@@ -40,10 +40,7 @@ fn nodes_websocket_client_gets_updates_and_polls_without_a_proof() {
     run(async {
         let (Some(folder), Some(node)) = (installed("v2").await, node().await) else { return };
         let stack = stack().await;
-        let (key, _) = wallet(&stack, 1_000_000).await;
-        let mut about = report::json(&stack);
-        about["wallet"] = json!(key);
-        let told = lines(Command::new(node).arg(folder.join("follow.mjs")), &about).await;
+        let told = lines(Command::new(node).arg(folder.join("follow.mjs")), &report::json(&stack)).await;
         let [pushed, failed, polled] = told.as_slice() else { panic!("three answers, not {told:?}") };
         assert_eq!((&pushed["via"], &pushed["status"]), (&json!("push"), &json!("completed")), "{pushed}");
         assert_eq!((&failed["via"], &failed["status"]), (&json!("push"), &json!("failed")), "{failed}");

@@ -7,7 +7,7 @@ import { proof } from './proof.mjs';
 import { print, words } from './script.mjs';
 
 const [stackFile, ...asked] = words;
-const named = asked[0].startsWith('/') ? undefined : asked.shift().toUpperCase();
+const named = asked[0].startsWith('/') ? undefined : asked.shift();
 const [path, body] = asked;
 const stack = JSON.parse(readFileSync(stackFile));
 const account = privateKeyToAccount(stack.payers[(process.env.PAYER ?? 3) - 1].private_key);
