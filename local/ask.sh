@@ -19,4 +19,4 @@ case "${1:-}" in
 esac
 [ -f "$stack" ] || { echo "no local stack is running: start one with make run in another terminal" >&2; exit 1; }
 local/client.sh
-exec node tests/clients/v2/ask.mjs "$stack" $json "$@"
+exec node tests/clients/v2/ask.mjs "$stack" ${json:+--json} "$@"

@@ -15,4 +15,4 @@ esac
 local/client.sh
 body=${2:-}
 [ -n "$body" ] || body='{}'
-exec node tests/clients/v2/buy.mjs $json "$1" "$body" "$stack"
+exec node tests/clients/v2/buy.mjs ${json:+--json} "$1" "$body" "$stack"

@@ -10,4 +10,4 @@ json=
 [ "${1:-}" != --json ] || { json=--json; shift; }
 local/client.sh
 [ $# -gt 0 ] || set -- "What are your opening hours?" "How much does rye cost?" "No, thank you. Bye!"
-exec node tests/clients/v2/call.mjs "$stack" $json "$@"
+exec node tests/clients/v2/call.mjs "$stack" ${json:+--json} "$@"

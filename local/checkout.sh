@@ -13,4 +13,4 @@ esac
 local/client.sh
 input=${2:-}
 [ -n "$input" ] || input='{}'
-exec node tests/clients/v2/checkout.mjs $json "$1" "$input" "$stack"
+exec node tests/clients/v2/checkout.mjs ${json:+--json} "$1" "$input" "$stack"

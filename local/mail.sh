@@ -8,4 +8,4 @@ stack=${STACK:-.local/stack.json}
 json=
 [ "${1:-}" != --json ] || { json=--json; shift; }
 local/client.sh
-exec node tests/clients/v2/mail.mjs $json "${1:-Lunch?}" "${2:-At noon, at the lighthouse.}" "$stack"
+exec node tests/clients/v2/mail.mjs ${json:+--json} "${1:-Lunch?}" "${2:-At noon, at the lighthouse.}" "$stack"

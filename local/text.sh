@@ -9,4 +9,4 @@ stack=${STACK:-.local/stack.json}
 json=
 [ "${1:-}" != --json ] || { json=--json; shift; }
 local/client.sh
-exec node tests/clients/v2/text.mjs $json "${1:-Lunch at noon, at the lighthouse?}" "$stack"
+exec node tests/clients/v2/text.mjs ${json:+--json} "${1:-Lunch at noon, at the lighthouse?}" "$stack"

@@ -5,6 +5,7 @@ import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
+import './script.mjs';
 
 const [stackFile, url] = process.argv.slice(2);
 const stack = JSON.parse(readFileSync(stackFile));

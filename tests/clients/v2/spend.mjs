@@ -5,6 +5,7 @@ import { ExactEvmScheme } from '@x402/evm';
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch';
 import { privateKeyToAccount } from 'viem/accounts';
 import { proof } from './proof.mjs';
+import './script.mjs';
 
 const stack = JSON.parse(readFileSync(process.argv[2]));
 const owner = privateKeyToAccount(stack.payers[1].private_key);
