@@ -51,8 +51,14 @@ pub fn print(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
+/// A field's value for people. A long object is cut, because it hides the lines around it.
 fn unquoted(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let Value::Object(_) = value else { return value.as_str().map_or_else(|| value.to_string(), str::to_owned) };
+    let text = value.to_string();
+    match text.char_indices().nth(120) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// Logs an event.
