@@ -136,10 +136,13 @@ fn invalid_messages_get_protocol_errors() {
             client.send("POST", "/mcp", &[json_type, ("accept", "text/event-stream")], ping).await.expect("an answer");
         assert_eq!(events.header("content-type"), Some("text/event-stream"));
         assert_eq!(events.text, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n");
+        let completion = json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}});
         for (method, params, status, code) in [
             ("no/such/method", json!({}), 404, -32601),
-            ("prompts/list", json!({}), 404, -32601),
-            ("resources/list", json!({}), 404, -32601),
+            ("completion/complete", completion, 404, -32601),
+            ("prompts/list", json!({"cursor": "nonsense"}), 200, -32602),
+            ("prompts/get", json!({"name": "no_such_prompt"}), 200, -32602),
+            ("resources/list", json!({"cursor": "nonsense"}), 200, -32602),
             ("subscriptions/listen", json!({"notifications": {}}), 404, -32601),
             ("tools/list", json!({"cursor": "nonsense"}), 200, -32602),
             ("tools/call", json!({"name": "agora_no_such_tool"}), 200, -32602),
@@ -174,6 +177,8 @@ async fn malformed_parameters(client: &Client) {
         ("tools/call", json!([BUY, {"vin": VIN}]), "params has to be an object"),
         ("tools/call", json!("agora_balance"), "params has to be an object"),
         ("tools/list", json!(7), "params has to be an object"),
+        ("prompts/get", json!({"arguments": {}}), "params.name is missing"),
+        ("resources/read", json!({}), "params.uri is missing"),
         ("tasks/get", json!({}), "params.taskId is missing"),
         ("tasks/cancel", json!({"taskId": {}}), "params.taskId has to be"),
     ] {
@@ -733,5 +738,121 @@ fn a_configured_subset_lists_only_that() {
         let unlisted = json!({"name": BUY, "arguments": {"vin": VIN}});
         let unpaid = ask_at("/mcp?tools=balance", &client, &[], "tools/call", unlisted, json!({})).await.json();
         assert_eq!(unpaid["result"]["structuredContent"]["accepts"][0]["amount"], "5000", "{unpaid}");
+    });
+}
+
+/// What a client attaches to a conversation without a tool call. It never buys, and what is private stays so.
+#[test]
+fn guides_and_own_results_are_resources() {
+    run(async {
+        let stack = stack().await;
+        Shop::open(&stack, "tells-its-owner").await;
+        let (payer, stranger) = tokio::join!(Payer::new(&stack), Payer::new(&stack));
+        payer.give_credits(&stack, 10_000_000).await;
+        stranger.give_credits(&stack, 10_000_000).await;
+        let (token, other) = (payer.token(&stack).await, stranger.token(&stack).await);
+        let (owner, stranger) = ([("authorization", token.as_str())], [("authorization", other.as_str())]);
+        let client = &payer.client;
+        let read = async |headers: &[(&str, &str)], uri: &str| {
+            let answer = ask(client, headers, "resources/read", json!({"uri": uri}), json!({})).await;
+            (answer.status, answer.json())
+        };
+        let text = |answer: &Value| answer["result"]["contents"][0]["text"].as_str().map(str::to_owned);
+
+        let listed = ask(client, &[], "resources/list", json!({}), json!({})).await.json()["result"].clone();
+        let guides = listed["resources"].as_array().expect("resources").clone();
+        assert!(guides.len() > 3, "{listed}");
+        for guide in &guides {
+            let uri = guide["uri"].as_str().expect("a URI");
+            let (_, answer) = read(&[], uri).await;
+            let name = uri.strip_prefix("agora://guides/").expect("a guide");
+            let page = client.get(&format!("/guides/{name}"), &[]).await.text;
+            assert_eq!(text(&answer), Some(page), "{uri}");
+            assert_eq!(answer["result"]["contents"][0]["mimeType"], "text/markdown");
+            assert_eq!(answer["result"]["cacheScope"], "public");
+        }
+        let templates = ask(client, &[], "resources/templates/list", json!({}), json!({})).await.json();
+        let of_souls = json!("agora://souls/{slug}");
+        let templates = templates["result"]["resourceTemplates"].as_array().expect("templates").clone();
+        assert!(templates.iter().any(|template| template["uriTemplate"] == of_souls), "{templates:?}");
+
+        // A result, for its owner.
+        let bought = call(client, &owner, BUY, json!({"vin": VIN}), json!({})).await;
+        let id = bought["structuredContent"]["request_id"].as_str().expect("an id");
+        let result = format!("agora://requests/{id}");
+        let (_, answer) = read(&owner, &result).await;
+        let told: Value = serde_json::from_str(&text(&answer).unwrap_or_else(|| panic!("{answer}"))).expect("JSON");
+        assert_eq!((&told["status"], &told["result"]["make"]), (&json!("completed"), &json!("Honda")), "{told}");
+        assert_eq!(answer["result"]["cacheScope"], "private", "{answer}");
+        assert_eq!(read(&stranger, &result).await.1["error"]["code"], -32602);
+        assert_eq!(read(&[], &result).await.0, 401);
+
+        // A text: not before it is bought, and by its buyer only. With enough credits to buy it, reading does not.
+        let soul = "agora://souls/tells-its-owner";
+        for headers in [&owner[..], &stranger[..], &[]] {
+            let (_, answer) = read(headers, soul).await;
+            assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        }
+        let paid = json!({"slug": "tells-its-owner"});
+        let paid = call(client, &owner, "agora_soul_purchase", paid, json!({})).await;
+        assert_eq!(paid["structuredContent"]["success"], true, "{paid}");
+        let (_, answer) = read(&owner, soul).await;
+        assert_eq!(text(&answer).as_deref(), Some("# tells-its-owner\n\nI sum up texts."), "{answer}");
+        assert_eq!(read(&stranger, soul).await.1["error"]["code"], -32602);
+        let balance = async |headers: &[(&str, &str)]| {
+            let told = call(client, headers, "agora_balance", json!({}), json!({})).await;
+            told["structuredContent"]["credits_balance"].clone()
+        };
+        assert_eq!((balance(&owner).await, balance(&stranger).await), (json!("7.995000"), json!("10.000000")));
+
+        for uri in [
+            "agora://guides/nothing.md",
+            "agora://requests/7f1e0d4c-0000-4000-8000-000000000000",
+            "agora://souls/no-such-soul",
+            "agora://souls/a/b",
+            "agora://secrets/x",
+            "other://guides/paying.md",
+            "file:///etc/passwd",
+            "nonsense",
+        ] {
+            let (_, answer) = read(&owner, uri).await;
+            assert_eq!(answer["error"]["code"], -32602, "{uri}: {answer}");
+        }
+    });
+}
+
+#[test]
+fn prompts_are_listed() {
+    run(async {
+        let stack = stack().await;
+        let client = Client::new(&stack.base_url);
+        let listed = ask(&client, &[], "prompts/list", json!({}), json!({})).await.json()["result"].clone();
+        let prompts = listed["prompts"].as_array().expect("prompts").clone();
+        assert_eq!(prompts.len(), 3, "{listed}");
+        let get = async |name: &Value, arguments: Value| {
+            let params = json!({"name": name, "arguments": arguments});
+            ask(&client, &[], "prompts/get", params, json!({})).await.json()
+        };
+        // Braces and brackets of an argument are text.
+        let value = "{price_list} of <b>kites</b>";
+        let names = tool_names(&client).await.concat();
+        for prompt in &prompts {
+            let arguments = prompt["arguments"].as_array().expect("arguments");
+            let named = arguments.iter().map(|argument| argument["name"].as_str().expect("a name").to_owned());
+            let given: serde_json::Map<String, Value> = named.map(|name| (name, json!(value))).collect();
+            let got = get(&prompt["name"], Value::Object(given.clone())).await;
+            let text = got["result"]["messages"][0]["content"]["text"].as_str().unwrap_or_else(|| panic!("{got}"));
+            assert!(text.contains(value) && !text.replace(value, "").contains(['{', '}', '<', '>']), "{text}");
+            let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            let tools: Vec<&str> = words.filter(|word| word.starts_with("agora_")).collect();
+            assert!(tools.iter().all(|tool| names.contains(&(*tool).to_owned())), "{tools:?}");
+            for name in given.keys() {
+                let mut fewer = given.clone();
+                fewer.remove(name);
+                let wrong = get(&prompt["name"], Value::Object(fewer)).await;
+                assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+                assert!(wrong["error"]["message"].as_str().is_some_and(|says| says.contains(name.as_str())), "{wrong}");
+            }
+        }
     });
 }

@@ -17,7 +17,7 @@ use crate::transport::{Aside, decoded};
 const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
 /// Larger results are not repeated as text: in JSON text, each of their quotes takes two bytes.
-const MAX_TEXT_BYTES: usize = 512 * 1024;
+pub const MAX_TEXT_BYTES: usize = 512 * 1024;
 
 /// JSON-RPC error code for missing or invalid identity.
 pub const UNAUTHORIZED: ErrorCode = ErrorCode(-32001);

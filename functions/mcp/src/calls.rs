@@ -194,7 +194,8 @@ impl Shop {
         Ok(self.ask(read.group, Method::GET, &path, parts, headers, Bytes::new()).await)
     }
 
-    async fn ask(
+    /// Asks a router of this service.
+    pub async fn ask(
         &self,
         group: &str,
         method: Method,
@@ -291,7 +292,7 @@ pub fn known(fields: &[input::Field], arguments: &JsonObject) -> Result<Map<Stri
 }
 
 /// Fills the `{name}`s of a path. Values that could be more than one segment are refused.
-fn filled(pattern: &str, arguments: &Map<String, Value>) -> Result<String, ApiError> {
+pub fn filled(pattern: &str, arguments: &Map<String, Value>) -> Result<String, ApiError> {
     let mut path = pattern.to_owned();
     for (name, value) in arguments {
         let place = format!("{{{name}}}");

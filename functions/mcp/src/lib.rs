@@ -2,15 +2,17 @@
 //!
 //! A tool call becomes the HTTP request it stands for and is answered by the same router ([`calls`]); the answer becomes a
 //! tool result ([`answers`]). Nothing here prices, charges or stores: the gate does. [`tools`] is the list of tools,
-//! [`find`] what makes its short form enough, [`reads`] the free reads, [`requests`] polling, [`server`] the protocol's
-//! methods, and [`transport`] the HTTP side.
+//! [`find`] what makes its short form enough, [`reads`] the free reads, [`requests`] polling, [`resources`] and
+//! [`prompts`] what a client reads besides, [`server`] the protocol's methods, and [`transport`] the HTTP side.
 
 mod answers;
 mod calls;
 mod find;
 mod guard;
+mod prompts;
 mod reads;
 mod requests;
+mod resources;
 mod server;
 mod tools;
 mod transport;
@@ -19,6 +21,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use ::tools::Runner;
+use api::discovery::Library;
 use axum::Router;
 use gate::Gate;
 use gate::app::App;
@@ -67,12 +70,15 @@ pub struct Shop {
     prefix: String,
     quotes: hmac::Key,
     poll_keys: hmac::Key,
+    /// The guides.
+    library: Library,
 }
 
 /// The protocol's methods over these groups. `quotes` is the service's key for quotes.
 pub fn server(app: App, groups: HashMap<&'static str, Router>, quotes: &hmac::Key) -> Server {
     let (tools, prefix) = (tools::all(&app.config, app.catalog), tools::prefix(&app.config));
-    Server(Arc::new(Shop { app, groups, tools, prefix, quotes: quotes.clone(), poll_keys: requests::key(quotes) }))
+    let (quotes, poll_keys) = (quotes.clone(), requests::key(quotes));
+    Server(Arc::new(Shop { app, groups, tools, prefix, quotes, poll_keys, library: Library::default() }))
 }
 
 /// `POST /mcp`

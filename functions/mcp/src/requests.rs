@@ -122,7 +122,7 @@ impl Shop {
     }
 
     /// A job by the id of its task, for its owner.
-    async fn of_task(&self, parts: &Parts, meta: &JsonObject, task: &str) -> Result<(Job, Value), Answered> {
+    pub async fn of_task(&self, parts: &Parts, meta: &JsonObject, task: &str) -> Result<(Job, Value), Answered> {
         let (id, key) = task.split_once('.').map_or((task, None), |(id, key)| (id, Some(key)));
         self.request(parts, meta, id, key).await.map_err(Answered::from)
     }

@@ -8,10 +8,10 @@ use http::request::Parts;
 use platform::http::ApiError;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetTaskParams,
-    GetTaskResult, Implementation, JsonObject, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -22,6 +22,7 @@ use crate::Shop;
 use crate::answers::{UNAUTHORIZED, structured};
 use crate::calls::Answered;
 use crate::find::unwrapped;
+use crate::prompts;
 use crate::requests::{TaskError, unknown_task};
 use crate::tools::{self, Call, Entry, LOOKUP_FIELDS, REQUEST_FIELDS, Selection, USE_FIELDS};
 use crate::transport::Aside;
@@ -29,7 +30,7 @@ use crate::transport::Aside;
 /// Lookups on one page of the whole list. The first page has all other tools and no lookups.
 const PAGE: usize = 50;
 /// How long clients may cache the list and the description, in milliseconds: they change with a deployment.
-const KEPT_MS: u64 = 300_000;
+pub const KEPT_MS: u64 = 300_000;
 
 /// Answers MCP.
 #[derive(Clone)]
@@ -122,24 +123,36 @@ impl Server {
         answered.result(entry, None, &shop.prefix, &aside).map(CallToolResponse::from)
     }
 
-    fn task_error(&self, error: TaskError, context: &RequestContext<RoleServer>) -> ErrorData {
+    /// The protocol's error for a refusal; `unknown` if there is no such thing for this caller.
+    fn refusal(&self, refused: Answered, unknown: ErrorData, context: &RequestContext<RoleServer>) -> ErrorData {
         let Some(entry) = self.0.tools.iter().find(|entry| matches!(entry.kind, Call::Request)) else {
-            return unknown_task();
+            return unknown;
         };
-        let Ok(parts) = parts_of(context) else { return unknown_task() };
-        let body = error.0.body.clone();
-        match (error.0.status.as_u16(), error.0.result(entry, None, &self.0.prefix, &Aside::of(parts))) {
+        let Ok(parts) = parts_of(context) else { return unknown };
+        let body = refused.body.clone();
+        match (refused.status.as_u16(), refused.result(entry, None, &self.0.prefix, &Aside::of(parts))) {
             (_, Err(error)) if error.code == UNAUTHORIZED => error,
-            (404, _) => unknown_task(),
-            _ => ErrorData::internal_error(body["message"].as_str().unwrap_or("try again").to_owned(), Some(body)),
+            (404, _) => unknown,
+            (400, _) => ErrorData::invalid_params(said(&body).to_owned(), Some(body)),
+            _ => ErrorData::internal_error(said(&body).to_owned(), Some(body)),
         }
     }
+
+    fn task_error(&self, error: TaskError, context: &RequestContext<RoleServer>) -> ErrorData {
+        self.refusal(error.0, unknown_task(), context)
+    }
+}
+
+/// The message of a refusal.
+fn said(body: &Value) -> &str {
+    body["message"].as_str().unwrap_or("try again")
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let name = &self.0.app.config.service_name;
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks().build();
+        let capabilities =
+            ServerCapabilities::builder().enable_prompts().enable_resources().enable_tools().enable_tasks().build();
         let mut server = Implementation::new(name.clone(), env!("CARGO_PKG_VERSION"));
         server.title = Some(name.clone());
         server.website_url = self.0.app.config.base_url.clone();
@@ -149,7 +162,7 @@ impl ServerHandler for Server {
              with the signed payment in _meta[\"x402/payment\"] to buy. Give every purchase an idempotency_key and keep the \
              same value for every retry of it. x402 clients refuse calls above their own cap: raise it first for expensive \
              calls. Slow tools answer with a request_id: poll {get_request} for the result. The list of tools is short: \
-             {find_tools} finds all others, and {use_tool} calls them.",
+             {find_tools} finds all others, and {use_tool} calls them. Guides are among the resources.",
             &self.0.prefix,
         ))
     }
@@ -262,38 +275,64 @@ impl ServerHandler for Server {
         }
     }
 
-    // Capabilities that are not declared. The library would answer with empty lists.
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        one_page(request)?;
+        let list = ListResourcesResult::with_all_items(self.0.resources());
+        Ok(list.with_ttl_ms(KEPT_MS).with_cache_scope(CacheScope::Public))
+    }
 
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        one_page(request)?;
+        let list = ListResourceTemplatesResult::with_all_items(self.0.templates());
+        Ok(list.with_ttl_ms(KEPT_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let found = self.0.resource(parts_of(&context)?, &context.meta.0, &request.uri).await;
+        found.map(ReadResourceResponse::from).map_err(|refused| {
+            let about = Some(json!({"uri": request.uri}));
+            let unknown = ErrorData::resource_not_found("there is no such resource, or it is not yours", about);
+            self.refusal(refused, unknown, &context)
+        })
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        one_page(request)?;
+        let list = ListPromptsResult::with_all_items(prompts::all());
+        Ok(list.with_ttl_ms(KEPT_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::filled(&request, &self.0.prefix).map(GetPromptResponse::from)
+    }
+
+    /// Not declared. The library would answer with an empty list.
     async fn complete(
         &self,
         _: CompleteRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Err(ErrorData::method_not_found::<CompleteRequestMethod>())
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 }
 
@@ -318,7 +357,9 @@ impl Wanted {
 
 /// The parameters of the methods served here; `None` for other methods.
 fn wanted(method: &str) -> Option<&'static [Wanted]> {
-    const NAME: Wanted = Wanted { name: "name", needed: true, kind: Value::is_string, is: "the tool's name, a string" };
+    const NAME: Wanted =
+        Wanted { name: "name", needed: true, kind: Value::is_string, is: "the tool's or prompt's name, a string" };
+    const URI: Wanted = Wanted { name: "uri", needed: true, kind: Value::is_string, is: "a resource's URI, a string" };
     const ARGUMENTS: Wanted = Wanted { name: "arguments", needed: false, kind: Value::is_object, is: "an object" };
     const TASK: Wanted = Wanted { name: "taskId", needed: true, kind: Value::is_string, is: "the task's id, a string" };
     const REVISION: Wanted =
@@ -328,10 +369,21 @@ fn wanted(method: &str) -> Option<&'static [Wanted]> {
         Wanted { name: "clientInfo", needed: true, kind: Value::is_object, is: "an object with name and version" };
     match method {
         "initialize" => Some(&[REVISION, CAPABILITIES, CLIENT]),
-        "ping" | "server/discover" | "tools/list" => Some(&[]),
-        "tools/call" => Some(&[NAME, ARGUMENTS]),
+        "ping" | "server/discover" | "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            Some(&[])
+        }
+        "tools/call" | "prompts/get" => Some(&[NAME, ARGUMENTS]),
+        "resources/read" => Some(&[URI]),
         "tasks/get" | "tasks/update" | "tasks/cancel" => Some(&[TASK]),
         _ => None,
+    }
+}
+
+/// For a list with one page, which no cursor belongs to.
+fn one_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match request.and_then(|request| request.cursor) {
+        Some(_) => Err(foreign_cursor()),
+        None => Ok(()),
     }
 }
 
