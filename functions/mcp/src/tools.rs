@@ -342,9 +342,8 @@ fn lookup_about(prefix: &str) -> String {
     let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
     format!(
         "Looks something up in public records. Each lookup is also a tool of its own: {prefix}find_tools shows its \
-         arguments and its price. Wrong arguments are listed in the error, and \
-         nothing is charged. Give idempotency_key, and keep the same value for every retry of one purchase. The \
-         lookups: {}",
+         arguments and its price. Wrong arguments are listed in the error, and nothing is charged. Give \
+         idempotency_key, and keep the same value for every retry of one purchase. The lookups: {}",
         names.join(", ")
     )
 }
