@@ -141,12 +141,12 @@ async fn service_status(State(meta): State<Meta>) -> Response {
     meta.watch.answer(&meta.app).await
 }
 
-/// `GET /llms.txt`: a short description of the service, for models.
+/// `GET /llms.txt`: an index of the service, for models.
 async fn llms(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     meta.documents(&headers).await.llms().answer(&headers)
 }
 
-/// `GET /llms-full.txt`: the same with all guides, in one file.
+/// `GET /llms-full.txt`: the same with every tool and all guides, in one file.
 async fn llms_full(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     meta.documents(&headers).await.llms_full().answer(&headers)
 }

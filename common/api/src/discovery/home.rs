@@ -29,11 +29,12 @@ pub(super) fn page(site: &Site) -> (String, String) {
         .collect();
     let [service, origin, network, token] =
         [&site.service, &site.origin, &site.network, &site.token].map(|text| escaped(text));
+    let count = site.tools().count();
     let first = escaped(&format!("curl -i -X POST {}{first_path}", site.origin));
     let main = format!(
         "<h1>{service}</h1>\
-         <p class=lead>Tools for software agents, sold call by call: web search, research, e-mail, calls, public records and \
-         the services of other sellers. There are no accounts and no API keys: a wallet with USDC is enough.</p>\
+         <p class=lead>{count} tools for software agents, sold call by call. There are no accounts and no API keys: a wallet \
+         with USDC is enough.</p>\
          <figure>{CALL}<figcaption><small>One paid call. A published client does all of it.</small></figcaption></figure>\
          <h2>What it costs</h2><table><tbody>{families}</tbody></table>\
          <p><a href=\"/pricing\">Every tool with its price</a>. What is not sold in this deployment is not listed.</p>\

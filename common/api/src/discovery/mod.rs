@@ -230,7 +230,7 @@ fn skill(site: &Site) -> String {
         SKILL,
         &[
             ("skill_name", &skill_name(&site.service)),
-            ("families", &families.join(", ")),
+            ("families", &families.join("; ")),
             ("table", &prices::table(site)),
             ("first_path", first_path),
             ("first_body", &first_body),

@@ -142,7 +142,7 @@ static SYNONYMS: &[(&str, &[&str])] = &[
     ("text", &["sms"]),
     ("message", &["sms", "email"]),
     ("call", &["voice"]),
-    ("phone", &["voice", "sms"]),
+    ("phone", &["voice"]),
     ("car", &["vehicle", "vin"]),
     ("scrape", &["read"]),
     ("google", &["search"]),

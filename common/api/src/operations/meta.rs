@@ -198,9 +198,9 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[kept("A page of tools", Shape::Ref(&TOOLS)), KNOWN])
         .refuses(&[(400, "invalid_cursor")])
         .beyond_schema("a cursor has to come from a page of the same search"),
-    Operation::get("/llms.txt", "getLlms", "A short description of the service, for models")
-        .answers(&[Answer::other(200, "The short description", MARKDOWN).headers(TAGGED), KNOWN]),
-    Operation::get("/llms-full.txt", "getLlmsFull", "The same with the guides, in one file")
+    Operation::get("/llms.txt", "getLlms", "An index of the service, for models")
+        .answers(&[Answer::other(200, "The index", MARKDOWN).headers(TAGGED), KNOWN]),
+    Operation::get("/llms-full.txt", "getLlmsFull", "The same with every tool and the guides, in one file")
         .answers(&[Answer::other(200, "The full text", MARKDOWN).headers(TAGGED), KNOWN]),
     Operation::get("/skill.md", "getSkill", "How to use the service, as an agent's skill")
         .answers(&[Answer::other(200, "The skill", MARKDOWN).headers(TAGGED), KNOWN]),
