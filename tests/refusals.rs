@@ -337,6 +337,53 @@ fn invalid_bodies_are_refused() {
     });
 }
 
+/// Clients show people and models the message alone: it names the field, says what is wrong with it and what would be right.
+#[test]
+fn messages_name_the_field_and_what_would_be_right() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        let json_type = ("content-type", "application/json");
+        let scheme = "url: must be an http or https URL, such as https://example.com/page";
+        let two = "2 fields are wrong: url: must be a string; screenshot: must be true or false";
+        for (path, header, body, message) in [
+            (READ_PATH, None, r#"{"url": "ftp://example.org/"}"#, scheme),
+            (
+                READ_PATH,
+                None,
+                r#"{"url": "http://user@example.org/"}"#,
+                "url: must not contain a user name or password",
+            ),
+            (READ_PATH, None, r#"{"url": "http://10.0.0.1/"}"#, "url: must be on the public internet"),
+            (READ_PATH, None, r#"{"url": 1, "screenshot": "yes"}"#, two),
+            (READ_PATH, None, "{}", "url: is required"),
+            (READ_PATH, None, "[]", "the body must be a JSON object"),
+            (VIN_PATH, None, r#"{"vin": 1e999}"#, "vin: the body is not JSON: number out of range"),
+            (VIN_PATH, Some(("x-dry-run", "")), "{}", "x-dry-run: must have a value, or be left out"),
+            (VIN_PATH, Some(("payment-signature", "")), "{}", "payment-signature: must have a payment, or be left out"),
+        ] {
+            let headers: Vec<(&str, &str)> = header.into_iter().chain([json_type]).collect();
+            let answer = payer.client.send("POST", path, &headers, body).await.unwrap();
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{body}: {}", answer.text);
+            let said = answer.json()["message"].as_str().unwrap().to_owned();
+            assert!(said.starts_with(message), "{body}: {said}");
+        }
+        let vin = json!({"vin": VIN});
+        let dear = payer.client.post(VIN_PATH, &[("x-max-cost-usdc", "0.001")], &vin).await;
+        assert_eq!(dear.error(), (400, "exceeds_caller_budget".to_owned()));
+        let told = dear.json();
+        assert_eq!(
+            told["details"],
+            json!([{"path": "X-Max-Cost-USDC", "message": "is 0.001000; the price is 0.005000"}])
+        );
+        assert_eq!((&told["price_usdc"], &told["max_cost_usdc"]), (&json!("0.005000"), &json!("0.001000")));
+        // What is not sold here is named.
+        let lacking = payer.client.post("/v1/tools/search", &[], &json!({"query": "lighthouse"})).await;
+        let said = lacking.json()["message"].as_str().unwrap().to_owned();
+        assert!(said.ends_with("; `web_search` needs it; nothing was charged"), "{said}");
+    });
+}
+
 /// A path that is not valid UTF-8, and a cap with all the digits of a float.
 #[test]
 fn odd_paths_and_caps_are_accepted_or_refused_in_json() {

@@ -13,6 +13,8 @@ pub mod approvals;
 pub mod checkout;
 pub mod credits;
 pub mod document;
+#[cfg(test)]
+mod error_guide;
 pub mod insights;
 pub mod mcp;
 pub mod messaging;
