@@ -29,6 +29,24 @@ pub const PAGES: &[Page] = &[
         about: "Selling texts and services",
         source: include_str!("../../../../docs/MARKETPLACE.md"),
     },
+    Page {
+        name: "budgets.md",
+        about: "Budgets, tokens with caps, freezes",
+        source: include_str!("../../../../docs/BUDGETS.md"),
+    },
+    Page { name: "approvals.md", about: "Asking a person", source: include_str!("../../../../docs/APPROVALS.md") },
+    Page { name: "webhooks.md", about: "Events posted to you", source: include_str!("../../../../docs/WEBHOOKS.md") },
+    Page {
+        name: "push.md",
+        about: "Updates of jobs over a WebSocket",
+        source: include_str!("../../../../docs/PUSH.md"),
+    },
+    Page { name: "mcp.md", about: "The MCP server", source: include_str!("../../../../docs/MCP.md") },
+    Page {
+        name: "checkout.md",
+        about: "Checkout sessions (ACP)",
+        source: include_str!("../../../../docs/CHECKOUT.md"),
+    },
     Page { name: "programs.md", about: "Selling a program", source: include_str!("../../../../docs/PROGRAMS.md") },
     Page {
         name: "security.md",
