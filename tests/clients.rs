@@ -3,13 +3,13 @@
 //! They are installed on first use (npm, PyPI). If that fails, the test prints it and is skipped; with
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
+mod documents;
 mod email;
 mod followers;
 mod knowledge;
 mod sdks;
 mod settling;
 mod sms;
-mod snippets;
 mod voice;
 mod webhooks;
 

@@ -1,4 +1,4 @@
-//! The snippets of docs/CLIENTS.md, word for word: each buys with the client that its block names.
+//! The README and the documents: their links, and the snippets of docs/CLIENTS.md, word for word.
 
 use std::process::Stdio;
 
@@ -56,4 +56,38 @@ fn the_snippets_for_clients_buy() {
             assert!(output.status.success() && text.starts_with(wanted), "{}\n{text}\n{told}", snippet.code);
         }
     });
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let is_kept = |letter: &char| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter);
+    heading.to_lowercase().chars().filter(is_kept).collect::<String>().trim().replace(' ', "-")
+}
+
+/// Between the README, the documents and the files of the repository.
+#[test]
+fn every_link_leads_somewhere_and_the_readme_is_short() {
+    let readme = root().join("README.md");
+    let documents =
+        std::fs::read_dir(root().join("docs")).expect("documents").map(|entry| entry.expect("a file").path());
+    let documents = documents.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut wrong = Vec::new();
+    for document in std::iter::once(readme.clone()).chain(documents) {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        for link in links.filter(|link| !link.starts_with("http") && !link.contains(char::is_whitespace)) {
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let file = if path.is_empty() { document.clone() } else { document.with_file_name(path) };
+            let has_heading = || {
+                let text = std::fs::read_to_string(&file).unwrap_or_default();
+                text.lines().any(|line| line.starts_with('#') && anchor(line.trim_start_matches('#')) == heading)
+            };
+            if !file.exists() || (!heading.is_empty() && !has_heading()) {
+                wrong.push(format!("{} leads to {link}", document.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let lines = std::fs::read_to_string(readme).expect("the README").lines().count();
+    assert!(lines < 200, "the README has {lines} lines");
 }
