@@ -305,7 +305,7 @@ fn errors_say_what_to_do() {
             (BUY, json!({"vin": VIN, "idempotency_key": 7}), json!({}), "invalid_request", "idempotency_key"),
             (BUY, json!({"vin": VIN}), json!({"x402/payment": "e30="}), "invalid_request", "x402/payment"),
             (BUY, json!({"vin": VIN}), json!({}), "insufficient_credits", ""),
-            (BUY, json!({"vin": VIN, "max_cost_usdc": 0.001}), json!({}), "exceeds_caller_budget", ""),
+            (BUY, json!({"vin": VIN, "max_cost_usdc": 0.001}), json!({}), "exceeds_caller_budget", "X-Max-Cost-USDC"),
             (READ, json!({"url": "http://169.254.169.254/"}), json!({}), "invalid_request", "url"),
             (
                 "agora_soul_execute",
@@ -695,7 +695,7 @@ fn any_tool_is_found_and_used_from_the_short_list() {
         let rehearsed = does(json!({"name": BUY, "input": {"vin": VIN}, "dry_run": true})).await;
         assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
         for (arguments, error, path) in [
-            (json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}), "exceeds_caller_budget", ""),
+            (json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}), "exceeds_caller_budget", "X-Max-Cost-USDC"),
             (json!({"name": BUY, "input": {"vin": VIN}, "max_cost": 0.001}), "invalid_request", "max_cost"),
             (json!({"name": BUY, "vin": VIN}), "invalid_request", "vin"),
             (json!({"name": "no_such_tool", "input": {}}), "invalid_request", "name"),
