@@ -456,10 +456,25 @@ fn every_documented_checkout_error_is_returned() {
                 } else {
                     assert_eq!(json["error"], code, "{label}");
                 }
-                // Methods without a route are answered by another handler.
-                if status != 405 && !path.ends_with("/pay") {
-                    assert_eq!(answer.header("request-id"), Some("r-1"), "{label}");
-                }
+                assert_eq!(answer.header("request-id"), Some("r-1"), "{label}");
+            }
+        }
+        // Answers that no handler of sessions gives repeat both headers too, within their limits.
+        let long = "r".repeat(256);
+        for (method, path, more) in [
+            ("GET", "/acp/nothing", None),
+            ("GET", "/acp/handlers/x402/nothing", None),
+            ("PUT", "/acp/checkout_sessions", None),
+            ("PUT", "/v1/checkout_sessions", None),
+            ("POST", "/acp/checkout_sessions", Some(("x-dry-run", "true"))),
+        ] {
+            for (id, repeated) in [("r-2", Some("r-2")), (long.as_str(), None)] {
+                let mut headers = vec![("request-id", id), ("idempotency-key", "k-2")];
+                headers.extend(more);
+                let answer = client.send(method, path, &headers, "").await.unwrap();
+                assert!(matches!(answer.status, 400 | 404 | 405), "{method} {path}: {}", answer.status);
+                let got = (answer.header("request-id"), answer.header("idempotency-key"));
+                assert_eq!(got, (repeated, Some("k-2")), "{method} {path}");
             }
         }
         // Idempotency keys are required where something is created or paid, and only on ACP's paths.
@@ -475,8 +490,111 @@ fn every_documented_checkout_error_is_returned() {
         for (action, body) in [("", json!({})), ("/complete", paid_with("x402", "e30=")), ("/cancel", json!({}))] {
             assert_eq!(stranger.post(&at(&session, action), &body).await.status, 404, "{action}");
         }
-        let answer = platform.complete(&session, &json!({})).await;
-        assert_eq!((answer.status, &answer.json()["code"]), (400, &json!("missing_payment_token")));
+        // The first member that a payment lacks is named.
+        let unnamed = json!({"instrument": {"type": "x402", "credential": {"type": "x402", "token": "e30="}}});
+        for (body, param) in [
+            (json!({}), "$.payment_data"),
+            (json!({"payment_data": {}}), "$.payment_data.handler_id"),
+            (json!({"payment_data": unnamed}), "$.payment_data.handler_id"),
+            (json!({"payment_data": {"handler_id": "x402"}}), "$.payment_data.instrument"),
+        ] {
+            let answer = platform.complete(&session, &body).await;
+            platform.check("Error", &answer);
+            let said = answer.json();
+            assert_eq!((answer.status, &said["code"]), (400, &json!("missing_payment_token")), "{body} {said}");
+            assert_eq!(said["param"], param, "{body} {said}");
+        }
+        let simple = Platform::simple(&stack);
+        let answer = simple.complete(&session, &json!({})).await;
+        assert_eq!(answer.error(), (400, "missing_payment_token".to_owned()));
+        assert_eq!(answer.json()["details"][0]["path"], "payment_token", "{}", answer.text);
+    });
+}
+
+/// On ACP's paths a buyer needs an e-mail address, unless it has an older form. A refused update changes nothing.
+#[test]
+fn a_refused_update_leaves_the_session_as_it_was() {
+    run(async {
+        let stack = stack().await;
+        let (platform, simple) = (Platform::acp(&stack), Platform::simple(&stack));
+        let unreachable = json!({"full_name": "Ada Example"});
+        let create = |buyer: &Value| json!({"line_items": [{"id": CREDITS}], "currency": "usd", "capabilities": {}, "buyer": buyer});
+        let refused = platform.post("", &create(&unreachable)).await;
+        platform.check("Error", &refused);
+        let said = refused.json();
+        assert_eq!((refused.status, &said["code"]), (400, &json!("missing_required_field")), "{said}");
+        assert_eq!(said["param"], "$.buyer.email", "{said}");
+        for (platform, buyer) in
+            [(&platform, json!({"agent_id": "a-1", "wallet": "0x1"})), (&simple, unreachable.clone())]
+        {
+            let made = platform.post("", &create(&buyer)).await;
+            assert_eq!(made.status, 201, "{}", made.text);
+        }
+
+        let made = platform.post("", &create(&json!({"full_name": "Ada Example", "email": "ada@example.com"}))).await;
+        let session = made.json();
+        let before = platform.read(&session).await;
+        assert_eq!(
+            (&before["status"], &before["buyer"]["email"]),
+            (&json!("ready_for_payment"), &json!("ada@example.com"))
+        );
+        let two = json!([{"id": CREDITS}, {"id": CREDITS}]);
+        let express = json!([{"type": "digital", "option_id": "express", "item_ids": [CREDITS]}]);
+        for (update, param) in [
+            (json!({"line_items": two, "buyer": unreachable}), "$.buyer.email"),
+            (json!({"line_items": two, "buyer": {"email": "ada@"}}), "$.buyer.email"),
+            (
+                json!({"line_items": two, "selected_fulfillment_options": express}),
+                "$.selected_fulfillment_options[0].option_id",
+            ),
+            (json!({"line_items": [], "buyer": {"email": "eve@example.com"}}), "$.line_items"),
+            (json!({"line_items": two, "metadata": {"x": "y".repeat(20_000)}}), "$.metadata"),
+        ] {
+            let answer = platform.post(&at(&session, ""), &update).await;
+            platform.check("Error", &answer);
+            assert_eq!((answer.status, &answer.json()["param"]), (400, &json!(param)), "{}", answer.text);
+            assert_eq!(platform.read(&session).await, before, "{param}");
+        }
+        // The quote is still the first one, and buys.
+        let payer = Payer::with(&stack, 2_000_000).await;
+        let done = platform.complete(&session, &payment(&before, &payer)).await;
+        assert_eq!((done.status, &done.json()["status"]), (200, &json!("completed")), "{}", done.text);
+        assert_eq!(payer.balance(&stack).await, 1_000_000);
+    });
+}
+
+/// A member of the input that nothing reads is dropped, and the session names it before anything is paid.
+#[test]
+fn a_session_names_the_input_that_nothing_reads() {
+    run(async {
+        // The search is never asked: nothing is bought.
+        let urls = json!({"searxng": "http://127.0.0.1:9"}).to_string();
+        let stack = stack_with(|options| options.with("SEARCH_PROVIDERS", "searxng").with("PROVIDER_URLS", urls)).await;
+        for platform in [Platform::acp(&stack), Platform::simple(&stack)] {
+            let told = |session: &Value| -> Vec<Value> {
+                let messages = session["messages"].as_array().unwrap().iter();
+                messages.map(|message| json!([message["type"], message["param"]])).collect()
+            };
+            let session =
+                platform.open("agora-research", json!({"topic": "tides", "dept": "quick", "memo": "m"})).await;
+            assert_eq!(session["status"], "ready_for_payment", "{session}");
+            assert_eq!(told(&session), [json!(["info", "$.metadata.input.dept"])]);
+            assert_eq!(told(&platform.read(&session).await), told(&session), "the message is stored");
+            // It also explains what is missing.
+            let session = platform.open("agora-research", json!({"topik": "tides"})).await;
+            assert_eq!(
+                told(&session),
+                [json!(["info", "$.metadata.input.topik"]), json!(["error", "$.metadata.input.topic"])]
+            );
+            // The amount of credits is the quantity.
+            let session = platform.open(CREDITS, json!({"amount": "5.00"})).await;
+            assert_eq!(
+                (&session["status"], told(&session)),
+                (&json!("ready_for_payment"), vec![json!(["info", "$.metadata.input.amount"])])
+            );
+            let session = platform.open(CREDITS, json!({})).await;
+            assert_eq!(told(&session), Vec::<Value>::new());
+        }
     });
 }
 
