@@ -282,18 +282,26 @@ async fn dry_runs(request: Request, next: Next) -> Response {
     };
     let (method, path) = (request.method().as_str(), request.uri().path());
     let changes = !matches!(method, "GET" | "HEAD") && find(method, path).is_some_and(|route| FREE.contains(&route));
-    if changes { refused(request.uri().path(), refusal) } else { next.run(request).await }
+    if changes { refused(&request, refusal) } else { next.run(request).await }
 }
 
 /// The answer to a request without a route.
 pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
-    refused(path, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+    refused(&request, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
 }
 
-/// The error in the path's own format: ACP has its own.
-fn refused(path: &str, error: ApiError) -> Response {
-    if path.starts_with("/acp/") { checkout::error::unrouted(error) } else { error.into_response() }
+/// The error in the path's own format: ACP has its own. Both paths of checkout repeat the request's id.
+fn refused(request: &Request, error: ApiError) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/acp/") {
+        return checkout::error::unrouted(request.headers(), error);
+    }
+    let mut answer = error.into_response();
+    if path.starts_with("/v1/checkout_sessions") {
+        checkout::echo(request.headers(), &mut answer);
+    }
+    answer
 }
 
 fn matches(pattern: &str, path: &str) -> bool {

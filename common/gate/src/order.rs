@@ -326,7 +326,7 @@ impl<'a> Order<'a> {
 
 /// The paths of a body's members that nothing reads, the first 20. They are dropped, and the answer names them: nobody should
 /// pay for a misspelt one unseen.
-fn ignored(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<String> {
+pub fn ignored(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<String> {
     let of_receipt = || RECEIPT_FIELDS.iter().map(|field| field.name);
     let also: Vec<&str> = of_receipt().chain(NOT_INPUT).collect();
     // Of the receipt's members, only what is inside them.

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use market::checkout::error::{CheckoutError, Family};
 use market::checkout::handlers::{self, Document};
 use market::checkout::once;
-use market::checkout::{Attempt, Checkout, Current, VERSION, manifest, request};
+use market::checkout::{Attempt, Checkout, Current, MAX_ECHOED_BYTES, VERSION, echo, manifest, request};
 use platform::http::{ApiError, headers, private_json, public_json, read_body};
 use serde_json::{Map, Value};
 use tools::{Runner, top_up};
@@ -26,9 +26,6 @@ pub const RUNNERS: &[&Runner] = &[&top_up::RUNNER];
 
 /// A session is stored with its request and its answers, and all of it has to fit into one DynamoDB item.
 const MAX_BODY_BYTES: usize = 96 * 1024;
-const MAX_REQUEST_ID_BYTES: usize = 255;
-const REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 type CheckoutState = State<Arc<Checkout>>;
@@ -91,11 +88,7 @@ async fn handle(
     let (parts, body) = request.into_parts();
     let answer = Box::pin(answer(&checkout, family, action, id.as_deref().unwrap_or_default(), &parts, body)).await;
     let mut response = answer.unwrap_or_else(|error| error.into_response(family));
-    for name in [REQUEST_ID, IDEMPOTENCY_KEY] {
-        if let Some(value) = parts.headers.get(&name).filter(|value| value.len() <= MAX_REQUEST_ID_BYTES) {
-            response.headers_mut().insert(name, value.clone());
-        }
-    }
+    echo(&parts.headers, &mut response);
     response
 }
 
@@ -183,7 +176,10 @@ impl Asked<'_> {
                 return Ok((StatusCode::CREATED, self.show(&current)));
             }
             Action::Read => checkout.find_session(self.id, self.platform).await?,
-            Action::Update => checkout.update(request::update(body)?, self.id, self.platform).await?,
+            Action::Update => {
+                let asked = request::update(body, self.family == Family::Acp)?;
+                checkout.update(asked, self.id, self.platform).await?
+            }
             Action::Cancel => checkout.cancel(self.id, self.platform).await?,
             Action::Complete => return self.complete().await,
         };
@@ -194,7 +190,8 @@ impl Asked<'_> {
         let checkout = self.checkout;
         // Ownership of the session is checked first, so strangers learn nothing from errors about a payment.
         let current = checkout.find_session(self.id, self.platform).await?;
-        let credential = request::credential(self.body, &checkout.app.config.token_prefixes)?;
+        let prefixes = &checkout.app.config.token_prefixes;
+        let credential = request::credential(self.body, prefixes, self.family == Family::Acp)?;
         let attempt = Attempt {
             credential: &credential,
             name: self.name.map(|(digest, _)| digest),
@@ -237,9 +234,9 @@ fn check_version(headers: &HeaderMap) -> Result<(), CheckoutError> {
 
 /// The header is sent back, so its length is limited.
 fn check_request_id(headers: &HeaderMap) -> Result<(), ApiError> {
-    match headers::text(headers, REQUEST_ID.as_str())? {
-        Some(id) if id.len() > MAX_REQUEST_ID_BYTES => {
-            let wrong = format!("may have at most {MAX_REQUEST_ID_BYTES} characters");
+    match headers::text(headers, "request-id")? {
+        Some(id) if id.len() > MAX_ECHOED_BYTES => {
+            let wrong = format!("may have at most {MAX_ECHOED_BYTES} characters");
             Err(ApiError::field("Request-Id", wrong))
         }
         _ => Ok(()),
@@ -254,7 +251,11 @@ async fn the_manifest(State(checkout): CheckoutState, headers: HeaderMap) -> Res
 }
 
 /// `GET /acp/handlers/{handler}/{document}`.
-async fn document(State(checkout): CheckoutState, Path((handler, name)): Path<(String, String)>) -> Response {
+async fn document(
+    State(checkout): CheckoutState,
+    Path((handler, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Response {
     match handlers::document(&checkout.app.config, &handler, &name) {
         Some(Document::Schema(schema)) => public_json(&schema, 3600),
         Some(Document::Markdown(text)) => {
@@ -264,6 +265,6 @@ async fn document(State(checkout): CheckoutState, Path((handler, name)): Path<(S
             response.headers_mut().insert(header::CONTENT_TYPE, markdown);
             response
         }
-        None => market::checkout::error::unrouted(ApiError::NotFound),
+        None => market::checkout::error::unrouted(&headers, ApiError::NotFound),
     }
 }

@@ -1,7 +1,7 @@
 //! Checkout for agent platforms: the ACP paths, the simpler ones, and the documents about both.
 
 use base::input::{self, Field, Kind};
-use market::checkout::request::{BODY, BUYER, DETAILS, NAME, PAYMENT};
+use market::checkout::request::{BODY, BUYER, DETAILS, NAME, OLDER_BUYER, PAYMENT};
 use market::checkout::view::DIGITAL;
 use market::checkout::{CURRENCY, VERSION};
 use serde_json::{Value, json};
@@ -82,7 +82,8 @@ static SELECTED: &[Member] = &[
 
 static MESSAGE: Named = Named {
     name: "CheckoutMessage",
-    about: "A message for the buyer. Messages of type error prevent payment.",
+    about: "A message for the buyer. Messages of type error prevent payment. A message of type info can name a member of the \
+            input that nothing reads.",
     shape: Shape::Object(&[
         has("type", Shape::Choice(&["error", "warning", "info"])),
         has("content_type", Shape::Choice(&["plain"])),
@@ -263,7 +264,7 @@ fn buyer() -> Value {
 fn acp_buyer() -> Value {
     let mut schema = buyer();
     if let Some(members) = schema["properties"].as_object_mut() {
-        members.retain(|name, _| !matches!(name.as_str(), "name" | "agent_id" | "wallet"));
+        members.retain(|name, _| !OLDER_BUYER.contains(&name.as_str()));
     }
     schema["required"] = json!(["email"]);
     schema
@@ -279,7 +280,11 @@ fn wanted(is_acp: bool) -> Value {
     let lines = &mut schema["properties"]["line_items"];
     lines["minItems"] = json!(1);
     lines["items"]["anyOf"] = json!([{"required": ["id"]}, {"required": ["product_id"]}, {"required": ["item"]}]);
-    if !is_acp {
+    if is_acp {
+        // A buyer of the older forms needs no e-mail address.
+        let needed = ["email"].iter().chain(OLDER_BUYER).map(|name| json!({"required": [name]}));
+        schema["properties"]["buyer"]["anyOf"] = needed.collect();
+    } else {
         schema["properties"][NAME] = name();
     }
     schema
@@ -362,7 +367,11 @@ fn complete(is_acp: bool) -> Value {
     if !is_acp {
         schema["properties"][NAME] = name();
     }
-    schema["anyOf"] = json!([there(in_credential), there(&["payment_data", "token"]), there(&["payment_token"])]);
+    let mut whole = there(in_credential);
+    if is_acp {
+        whole["properties"]["payment_data"]["required"] = json!(["handler_id", "instrument"]);
+    }
+    schema["anyOf"] = json!([whole, there(&["payment_data", "token"]), there(&["payment_token"])]);
     let credential = json!({"type": "x402", "token": "eyJ4NDAyVmVyc2lvbiI6Mn0="});
     schema["example"] = if is_acp {
         json!({"payment_data": {"handler_id": "x402", "instrument": {"type": "x402", "credential": credential}}})
@@ -439,6 +448,8 @@ const fn simple(about: &'static str) -> Answer {
     Answer::ok(about, Shape::Ref(&SIMPLE_SESSION)).headers(CHANGE_HEADERS)
 }
 
+const UPDATED: &str = "Members that are sent replace the old ones. Totals and messages are computed again. A refused update \
+                       changes nothing.";
 const CREATED: &str = "The session. Its `messages` say what prevents payment";
 const BEYOND: &str = "the e-mail address has to be valid, and metadata may have at most 16 KiB";
 const BEYOND_UPDATE: &str =
@@ -508,7 +519,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The session", Shape::Ref(&SESSION)).headers(READ_HEADERS)])
         .refuses(&VERSIONS),
     Operation::post("/acp/checkout_sessions/{id}", "updateCheckoutSession", "Changes a checkout session")
-        .about("Members that are sent replace the old ones. Totals and messages are computed again.")
+        .about(UPDATED)
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(acp_update, false))
@@ -561,7 +572,7 @@ pub static OPERATIONS: &[Operation] = &[
         .answers(&[Answer::ok("The session", Shape::Ref(&SIMPLE_SESSION)).headers(READ_HEADERS)])
         .refuses(&[OTHER_VERSION]),
     Operation::post("/v1/checkout_sessions/{id}", "updateSimpleCheckoutSession", "Changes a checkout session")
-        .about("Members that are sent replace the old ones. Totals and messages are computed again.")
+        .about(UPDATED)
         .auth(Auth::Platform)
         .headers(CHANGES)
         .body(body(simple_update, false))

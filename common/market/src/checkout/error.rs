@@ -3,7 +3,7 @@
 
 use axum::response::{IntoResponse, Response};
 use base::input::FieldError;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::http::{ApiError, MarketError, log, private_json};
 use platform::store::StoreError;
 use serde_json::{Value, json};
@@ -39,7 +39,8 @@ pub enum CheckoutError {
     Expired,
     /// The session is paid, canceled or expired.
     NotCancelable(State),
-    MissingToken,
+    /// The payment is incomplete; holds the dotted path of the first member that is missing.
+    MissingToken(&'static str),
     /// The payment was refused; holds the reason.
     PaymentFailed(String),
     Api(ApiError),
@@ -76,7 +77,7 @@ impl CheckoutError {
             CheckoutError::NotCancelable(_) if acp => "not_cancelable",
             CheckoutError::InvalidState(_) | CheckoutError::NotCancelable(_) => "invalid_state",
             CheckoutError::Expired => "session_expired",
-            CheckoutError::MissingToken => "missing_payment_token",
+            CheckoutError::MissingToken(_) => "missing_payment_token",
             CheckoutError::PaymentFailed(_) => "payment_failed",
             CheckoutError::Api(error) => error.code(),
         }
@@ -105,9 +106,7 @@ impl CheckoutError {
                 format!("the session is {}", state.acp())
             }
             CheckoutError::Expired => "the session has expired; make a new one".to_owned(),
-            CheckoutError::MissingToken => {
-                "a payment token is required: payment_data.instrument.credential.token".to_owned()
-            }
+            CheckoutError::MissingToken(path) => format!("the payment is incomplete: {} is required", json_path(path)),
             CheckoutError::PaymentFailed(reason) => reason.clone(),
             CheckoutError::Api(error) => error.message(),
         }
@@ -121,9 +120,7 @@ impl CheckoutError {
             | CheckoutError::Api(
                 ApiError::InvalidRequest(errors) | ApiError::Market(MarketError::InvalidInput(errors)),
             ) => errors.clone(),
-            CheckoutError::MissingToken => {
-                vec![FieldError::new("payment_data.instrument.credential.token", "is required")]
-            }
+            CheckoutError::MissingToken(path) => vec![FieldError::new(*path, "is required")],
             _ => Vec::new(),
         }
     }
@@ -186,9 +183,11 @@ fn flat(status: StatusCode, code: &str, message: &str, field: Option<&FieldError
     body
 }
 
-/// The response when no route matches a path under `/acp`: ACP's flat error.
-pub fn unrouted(error: ApiError) -> Response {
-    CheckoutError::Api(error).into_response(Family::Acp)
+/// The response when nothing matches a path under `/acp`: ACP's flat error.
+pub fn unrouted(sent: &HeaderMap, error: ApiError) -> Response {
+    let mut response = CheckoutError::Api(error).into_response(Family::Acp);
+    super::echo(sent, &mut response);
+    response
 }
 
 /// Turns a dotted path into a JSONPath (RFC 9535).
@@ -266,7 +265,7 @@ mod tests {
             (CheckoutError::InFlight, 409, "idempotency_in_flight", 409, "request_in_progress"),
             (CheckoutError::InvalidState(State::Completed), 400, "invalid_state", 400, "invalid_state"),
             (CheckoutError::NotCancelable(State::Canceled), 405, "not_cancelable", 400, "invalid_state"),
-            (CheckoutError::MissingToken, 400, "missing_payment_token", 400, "missing_payment_token"),
+            (CheckoutError::MissingToken("payment_data"), 400, "missing_payment_token", 400, "missing_payment_token"),
             (CheckoutError::Expired, 400, "session_expired", 400, "session_expired"),
             (CheckoutError::PaymentFailed("no".to_owned()), 402, "payment_failed", 402, "payment_failed"),
             (CheckoutError::NotFound, 404, "not_found", 404, "not_found"),

@@ -1,9 +1,10 @@
 //! The goods of checkout: tools and services whose price is a whole number of cents, and credits by the dollar. The
 //! price always comes from here, never from the agent.
 
+use base::input;
 use base::money::Usdc;
 use futures_util::future::try_join_all;
-use gate::Listing;
+use gate::{Listing, ignored};
 use http::HeaderMap;
 use platform::http::{ApiError, MarketError};
 use platform::store::StoreError;
@@ -91,6 +92,17 @@ impl Goods {
             Goods::Tool(_) => Value::Object(input.clone()),
             Goods::Text(_) => json!({}),
             Goods::Service { .. } => json!({"input": input}),
+        }
+    }
+
+    /// The paths of the input's members that nothing reads, at most 50. A service's input goes to its seller as it is.
+    pub fn unread(&self, input: &Map<String, Value>, catalog: &Catalog) -> Vec<String> {
+        match self {
+            Goods::Tool(name) => catalog.find(name).map(|tool| ignored(tool, input)).unwrap_or_default(),
+            Goods::Credits | Goods::Text(_) => {
+                input::unknown(&[], &[], input).into_iter().map(|unread| unread.path).collect()
+            }
+            Goods::Service { .. } => Vec::new(),
         }
     }
 }

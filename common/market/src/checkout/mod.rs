@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
 use base::ids::random_uuid;
 use base::input::FieldError;
 use gate::app::App;
@@ -68,6 +69,8 @@ use view::View;
 pub const VERSION: &str = "2026-01-30";
 /// The currency of every price.
 pub const CURRENCY: &str = "usd";
+/// Longer headers are not repeated in an answer.
+pub const MAX_ECHOED_BYTES: usize = 255;
 /// Retries of a change when another writer changed the session first.
 const CHANGE_RETRIES: u32 = 5;
 
@@ -239,7 +242,7 @@ impl Checkout {
         session.input = Value::Object(input.clone()).to_string();
         (session.offer, session.price, session.messages) = (None, None, Vec::new());
         let say = |session: &mut Session, code: &str, param: &str, content: String| {
-            let (code, param) = (code.to_owned(), param.to_owned());
+            let (code, param) = (Some(code.to_owned()), param.to_owned());
             session.messages.push(Message { code, param, content, is_warning: false });
         };
         if currency.is_some_and(|currency| !currency.eq_ignore_ascii_case(CURRENCY)) {
@@ -269,7 +272,7 @@ impl Checkout {
         let unit = goods::cents(offer.unit).and_then(|unit| i64::try_from(unit).ok());
         if cart.expected_cents.is_some_and(|expected| Some(expected) != unit) {
             session.messages.push(Message {
-                code: "price_change".to_owned(),
+                code: Some("price_change".to_owned()),
                 param: "$.line_items[0].unit_amount".to_owned(),
                 content: "the price differs from the unit_amount that was sent".to_owned(),
                 is_warning: true,
@@ -277,6 +280,12 @@ impl Checkout {
         }
         let goods = offer.goods.clone();
         session.offer = Some(offer);
+        // Nobody should pay for a misspelt member unseen. ACP has no warning code for it, so it is an information.
+        for path in goods.unread(&input, self.app.catalog) {
+            let param = json_path(&format!("metadata.input.{path}"));
+            let content = format!("{param} is not used; perhaps it is misspelt");
+            session.messages.push(Message { code: None, param, content, is_warning: true });
+        }
         let in_the_way = session.messages.iter().any(|message| !message.is_warning);
         if in_the_way {
             return Ok(());
@@ -388,6 +397,15 @@ impl Checkout {
     }
 }
 
+/// Repeats a request's `Request-Id` and `Idempotency-Key` in its answer, as ACP asks for.
+pub fn echo(sent: &HeaderMap, answer: &mut Response) {
+    for name in ["request-id", "idempotency-key"] {
+        if let Some(value) = sent.get(name).filter(|value| value.len() <= MAX_ECHOED_BYTES) {
+            answer.headers_mut().insert(name, value.clone());
+        }
+    }
+}
+
 fn check_open(state: State) -> Result<(), CheckoutError> {
     if state.is_open() { Ok(()) } else { Err(state_error(state)) }
 }
@@ -441,7 +459,7 @@ fn payment_of(token: &str) -> Option<wire::Payment> {
 }
 
 /// The gate's message for a refused payment.
-async fn reason(refused: axum::response::Response) -> String {
+async fn reason(refused: Response) -> String {
     let body = platform::http::read_body(refused.into_body(), 64 * 1024).await.unwrap_or_default();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     body["message"].as_str().unwrap_or("the payment was refused; nothing was charged").to_owned()

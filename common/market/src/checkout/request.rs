@@ -9,9 +9,13 @@ use super::error::CheckoutError;
 const MOST_LINES: usize = 100;
 /// Largest metadata of a platform that is kept.
 const MAX_METADATA_BYTES: usize = 16 * 1024;
+const EMAIL_OF_BUYER: &str = "buyer.email";
+const IN_HANDLER: &str = "payment_data.handler_id";
 const IN_CREDENTIAL: &str = "payment_data.instrument.credential.token";
 /// The member of a body that holds the idempotency key (older form).
 pub const NAME: &str = "idempotency_key";
+/// The members that only a buyer of the older forms has.
+pub const OLDER_BUYER: &[&str] = &["name", "agent_id", "wallet"];
 
 /// The item to buy and its quantity.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +79,7 @@ pub static BUYER: &[Field] = &[
     text("customer_id", 255),
     Field::optional("account_type", Kind::Choice(&["guest", "registered", "business"]), ""),
     Field::optional("authentication_status", Kind::Choice(&["authenticated", "guest", "requires_signin"]), ""),
-    // Members of the older forms.
+    // `OLDER_BUYER`
     text("name", 256),
     text("agent_id", 255),
     text("wallet", 255),
@@ -147,7 +151,11 @@ pub static BODY: &[Field] = &[
         },
         "What the platform can do; an empty object is enough",
     ),
-    Field::optional("buyer", Kind::Object { fields: BUYER, open: false }, "The buyer"),
+    Field::optional(
+        "buyer",
+        Kind::Object { fields: BUYER, open: false },
+        "The buyer. In ACP's form it needs an e-mail address",
+    ),
     Field::optional(
         "fulfillment_details",
         Kind::Object { fields: DETAILS, open: false },
@@ -207,6 +215,9 @@ pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, Checkout
     if strict && !older {
         missing.extend(["currency", "capabilities"].into_iter().filter(|name| !body.contains_key(*name)));
     }
+    if strict && lacks_email(body) {
+        missing.push(EMAIL_OF_BUYER);
+    }
     if !missing.is_empty() {
         return Err(CheckoutError::Missing(missing.into_iter().map(str::to_owned).collect()));
     }
@@ -217,13 +228,22 @@ pub fn create(body: &Map<String, Value>, strict: bool) -> Result<Asked, Checkout
     Ok(asked)
 }
 
-/// Reads the body of an update.
-pub fn update(body: &Map<String, Value>) -> Result<Asked, CheckoutError> {
+/// Reads the body of an update. `strict` demands what ACP requires, unless the buyer has an older form.
+pub fn update(body: &Map<String, Value>, strict: bool) -> Result<Asked, CheckoutError> {
+    if strict && lacks_email(body) {
+        return Err(CheckoutError::Missing(vec![EMAIL_OF_BUYER.to_owned()]));
+    }
     let asked = read(body)?;
     if body.contains_key("line_items") && asked.cart.is_none() {
         return Err(invalid("line_items", "must have at least one item"));
     }
     Ok(asked)
+}
+
+/// Whether there is a buyer in ACP's form without the e-mail address that ACP requires of a buyer.
+fn lacks_email(body: &Map<String, Value>) -> bool {
+    let buyer = body.get("buyer").and_then(Value::as_object);
+    buyer.is_some_and(|buyer| !buyer.keys().any(|name| name == "email" || OLDER_BUYER.contains(&name.as_str())))
 }
 
 fn read(body: &Map<String, Value>) -> Result<Asked, CheckoutError> {
@@ -292,8 +312,9 @@ pub enum Credential {
     Token(String),
 }
 
-/// Reads the body of a complete: `payment_data`, or a bare `payment_token`.
-pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Credential, CheckoutError> {
+/// Reads the body of a complete: `payment_data`, or a bare `payment_token`. `strict` demands what ACP requires, unless the
+/// token is in a place of the older forms.
+pub fn credential(body: &Map<String, Value>, prefixes: &[String], strict: bool) -> Result<Credential, CheckoutError> {
     input::validate(PAYMENT, body).map_err(CheckoutError::Invalid)?;
     let data = body.get("payment_data");
     let instrument = data.and_then(|data| data.get("instrument"));
@@ -311,10 +332,14 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
     let handler = data.and_then(|data| data.get("handler_id"));
     let kind = instrument.and_then(|instrument| instrument.pointer("/credential/type"));
     let token = match token {
+        Some((_, IN_CREDENTIAL)) if strict && handler.is_none() => {
+            return Err(CheckoutError::MissingToken(IN_HANDLER));
+        }
         Some((Value::String(token), _)) if !token.trim().is_empty() => token.trim().to_owned(),
         // A payment sent as JSON, not as base64.
         Some((payment @ Value::Object(_), _)) => payment.to_string(),
-        _ => return Err(CheckoutError::MissingToken),
+        Some((_, path)) => return Err(CheckoutError::MissingToken(path)),
+        None => return Err(CheckoutError::MissingToken(missing(data, strict))),
     };
     let names = |word: &str| [handler, kind].into_iter().flatten().any(|value| value == word);
     let is_token = prefixes.iter().any(|prefix| token.starts_with(prefix.as_str()));
@@ -323,6 +348,19 @@ pub fn credential(body: &Map<String, Value>, prefixes: &[String]) -> Result<Cred
             Ok(Credential::Token(token))
         }
         () => Ok(Credential::Payment(token)),
+    }
+}
+
+/// The first member that a body without a token lacks: on the way to the token in ACP's form, or else the oldest form's.
+fn missing(data: Option<&Value>, strict: bool) -> &'static str {
+    let has = |pointer: &str| data.is_some_and(|data| data.pointer(pointer).is_some());
+    match () {
+        () if !strict && !has("/instrument") => "payment_token",
+        () if data.is_none() => "payment_data",
+        () if strict && !has("/handler_id") => IN_HANDLER,
+        () if !has("/instrument") => "payment_data.instrument",
+        () if !has("/instrument/credential") => "payment_data.instrument.credential",
+        () => IN_CREDENTIAL,
     }
 }
 
@@ -391,13 +429,15 @@ mod tests {
         assert_eq!(with("line_items", json!([{"id": "x".repeat(256)}])), ["line_items.0.id"]);
         assert_eq!(with("currency", json!(7)), ["currency"]);
         assert_eq!(with("buyer", json!({"email": "nobody"})), ["buyer.email"]);
+        assert_eq!(with("buyer", json!({"full_name": "Ada"})), ["-buyer.email"]);
+        assert_eq!(with("buyer", json!({"name": "Ada"})), Vec::<String>::new(), "an older form");
         assert_eq!(with("metadata", json!({"x": "y".repeat(20_000)})), ["metadata"]);
     }
 
     #[test]
     fn credentials_of_both_handlers_and_both_forms() {
         let prefixes = ["agent_".to_owned()];
-        let read = |body: Value| credential(&object(body), &prefixes).ok();
+        let read = |body: Value| credential(&object(body), &prefixes, true).ok();
         let token = || Some(Credential::Token("agent_1".to_owned()));
         let payment = || Some(Credential::Payment("e30=".to_owned()));
         assert!(read(json!({"payment_token": "agent_1"})) == token());
@@ -417,6 +457,38 @@ mod tests {
         for wrong in wrong {
             assert!(read(wrong.clone()).is_none(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_incomplete_payment_is_told_what_it_lacks_first() {
+        let lacks = |body: Value, strict: bool| match credential(&object(body), &["agent_".to_owned()], strict) {
+            Err(CheckoutError::MissingToken(path)) => path,
+            Err(_) => "something else",
+            Ok(_) => "nothing",
+        };
+        let whole = json!({"payment_data": {
+            "handler_id": "x402", "instrument": {"type": "x402", "credential": {"type": "x402", "token": "e30="}},
+        }});
+        assert_eq!((lacks(whole.clone(), true), lacks(whole.clone(), false)), ("nothing", "nothing"));
+        for (pointer, member, acp, simple) in [
+            ("", "payment_data", "payment_data", "payment_token"),
+            ("/payment_data", "handler_id", "payment_data.handler_id", "nothing"),
+            ("/payment_data", "instrument", "payment_data.instrument", "payment_token"),
+            (
+                "/payment_data/instrument",
+                "credential",
+                "payment_data.instrument.credential",
+                "payment_data.instrument.credential",
+            ),
+            ("/payment_data/instrument/credential", "token", IN_CREDENTIAL, IN_CREDENTIAL),
+        ] {
+            let mut body = whole.clone();
+            body.pointer_mut(pointer).and_then(Value::as_object_mut).unwrap().remove(member);
+            assert_eq!((lacks(body.clone(), true), lacks(body, false)), (acp, simple), "without {member}");
+        }
+        assert_eq!(lacks(json!({"payment_data": {}}), true), "payment_data.handler_id", "the first of several");
+        assert_eq!(lacks(json!({"payment_token": " "}), true), "payment_token");
+        assert_eq!(lacks(json!({"payment_data": {"token": "e30="}}), true), "nothing", "an older form");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct Session {
     /// The price, if the session has no error message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Errors, which block the payment, and warnings.
+    /// Errors, which block the payment, and what does not.
     pub messages: Vec<Message>,
     /// The body's other members (`buyer`, `metadata`, …) as JSON.
     pub said: String,
@@ -79,14 +79,16 @@ pub struct Price {
     pub request_id: RequestId,
 }
 
-/// A message to the buyer; `code` is one of ACP's.
+/// A message to the buyer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    pub code: String,
+    /// One of ACP's codes. A message that only informs has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// JSONPath into the session.
     pub param: String,
     pub content: String,
-    /// A warning does not block the payment.
+    /// It does not block the payment: a warning, or without a code an information.
     pub is_warning: bool,
 }
 

@@ -9,6 +9,7 @@ use super::Checkout;
 use super::error::Family;
 use super::goods::cents;
 use super::handlers;
+use super::request::OLDER_BUYER;
 use super::session::{Message, Session, State};
 
 /// The only fulfillment option.
@@ -246,7 +247,12 @@ impl View<'_> {
 
 impl Message {
     fn to_json(&self) -> Value {
-        let mut message = error(&self.code, &self.param, &self.content);
+        let Some(code) = &self.code else {
+            return json!({
+                "type": "info", "param": self.param, "content_type": "plain", "content": self.content,
+            });
+        };
+        let mut message = error(code, &self.param, &self.content);
         if self.is_warning {
             message["type"] = json!("warning");
         }
@@ -285,6 +291,6 @@ fn acp_buyer(said: &Map<String, Value>) -> Option<Value> {
     if let Some(name) = buyer.remove("name") {
         buyer.entry("full_name").or_insert(name);
     }
-    buyer.retain(|name, _| !matches!(name.as_str(), "agent_id" | "wallet"));
+    buyer.retain(|name, _| !OLDER_BUYER.contains(&name.as_str()));
     Some(Value::Object(buyer))
 }
