@@ -219,3 +219,39 @@ pub fn pending(
     }
     private_json(StatusCode::ACCEPTED, &body)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn ignored_members_are_named_beside_what_is_answered() {
+        let ignored = ["modelyear".to_owned(), "valueTag.ammount".to_owned()];
+        let large = json!({"text": "x".repeat(1024 * 1024)});
+        for (status, body, named) in [
+            (
+                StatusCode::OK,
+                json!({"success": true, "data": {"a": 1}}),
+                json!({"success": true, "data": {"a": 1, "ignored": ignored}}),
+            ),
+            // The result is the answer, and has a member of this name.
+            (StatusCode::OK, json!({"data": {"a": 1}}), json!({"data": {"a": 1}, "ignored": ignored})),
+            (StatusCode::ACCEPTED, json!({"request_id": "a"}), json!({"request_id": "a", "ignored": ignored})),
+            (
+                StatusCode::PAYMENT_REQUIRED,
+                json!({"message": "it costs 1 USDC"}),
+                json!({"message": "it costs 1 USDC; not used: modelyear, valueTag.ammount", "ignored": ignored}),
+            ),
+            (StatusCode::OK, json!([1]), json!([1])),
+            (StatusCode::OK, large.clone(), large),
+        ] {
+            let answer = naming(private_json(status, &body), &ignored).await;
+            assert_eq!(
+                (answer.status(), answer.headers()["cache-control"].as_bytes()),
+                (status, b"no-store".as_slice())
+            );
+            let bytes = read_body(answer.into_body(), usize::MAX).await.unwrap();
+            assert_eq!(serde_json::from_slice::<Value>(&bytes).unwrap(), named);
+        }
+    }
+}
