@@ -115,6 +115,8 @@ fn a_browser_gets_a_page_and_curl_json_at_the_root() {
         }
         assert_eq!(client.get("/", &[]).await.json()["service"], "Agora");
 
+        // The status is well once the worker has swept.
+        eventually("a sweep", || async { (client.get("/v1/status", &[]).await.status == 200).then_some(()) }).await;
         let browser = [("accept", "text/html")];
         let page = client.get("/", &browser).await;
         let policy = page.header("content-security-policy").unwrap();

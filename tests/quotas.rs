@@ -294,6 +294,25 @@ fn the_variables_of_a_function_fit_together() {
     }
 }
 
+/// A function that prices or runs tools refuses a call whose provider it does not know, so each of them has all orders.
+#[test]
+fn functions_that_price_tools_know_who_is_asked() {
+    let template = template();
+    let whole = template.unresolved();
+    let mut pricing = 0;
+    for (name, function) in members(&whole["Resources"]) {
+        let own = &function["Properties"]["Environment"]["Variables"];
+        if function["Type"] != "AWS::Serverless::Function" || own["BROWSER_URL"].is_null() {
+            continue;
+        }
+        pricing += 1;
+        for order in ["SEARCH_PROVIDERS", "PEOPLE_PROVIDERS", "IDENTITY_PROVIDERS", "PLACES_PROVIDERS"] {
+            assert!(!own[order].is_null(), "{name} has no {order}");
+        }
+    }
+    assert_eq!(pricing, 5, "knowledge, checkout, mcp, worker and executor");
+}
+
 #[test]
 fn the_policies_of_a_role_fit() {
     let template = equipped(template().named(&longest_stack_name()));

@@ -202,7 +202,9 @@ def a_token_session(minted):
     legs.take("POST 202")
     assert money() == (chain, before - 7_000)
     assert token.get_balance() == rich.get_balance()
-    assert token.get_budgets() == rich.get_budgets()
+    seen = token.get_budgets()
+    assert seen.pop("token")["id"] == minted["id"]
+    assert seen == rich.get_budgets()
     [listed] = rich.list_access_tokens(active_only=True)
     shape(listed, spent_today_usdc="0.007000", last_used_at=TIME)
     return token
