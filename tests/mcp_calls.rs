@@ -695,7 +695,11 @@ fn any_tool_is_found_and_used_from_the_short_list() {
         let rehearsed = does(json!({"name": BUY, "input": {"vin": VIN}, "dry_run": true})).await;
         assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
         for (arguments, error, path) in [
-            (json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}), "exceeds_caller_budget", "X-Max-Cost-USDC"),
+            (
+                json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}),
+                "exceeds_caller_budget",
+                "X-Max-Cost-USDC",
+            ),
             (json!({"name": BUY, "input": {"vin": VIN}, "max_cost": 0.001}), "invalid_request", "max_cost"),
             (json!({"name": BUY, "vin": VIN}), "invalid_request", "vin"),
             (json!({"name": "no_such_tool", "input": {}}), "invalid_request", "name"),
