@@ -348,6 +348,36 @@ fn unused_members_of_a_tools_input_are_named() {
     });
 }
 
+/// A cap or a dry run that is asked for where nobody reads it stops the call: a token would pay at once.
+#[test]
+fn a_misplaced_cap_or_dry_run_is_refused_before_money_moves() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let by_token = [("authorization", token.as_str())];
+        for name in ["max_cost", "maxCost", "max_cost_usdc", "X-Max-Cost-USDC", "dry_run", "dryRun"] {
+            let body = json!({"vin": VIN, name: 1});
+            for headers in [&[][..], &by_token[..]] {
+                let refused = payer.client.post(VIN_PATH, headers, &body).await;
+                assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{name}: {}", refused.text);
+                assert_eq!(refused.json()["details"][0]["path"], name, "{}", refused.text);
+            }
+        }
+        for (tool, arguments) in [
+            ("agora_vin_decode", json!({"vin": VIN, "max_cost": 0.001})),
+            ("agora_vin_decode", json!({"vin": VIN, "dryrun": true})),
+            ("agora_use_tool", json!({"name": "agora_vin_decode", "input": {"vin": VIN, "max_cost_usd": 0.001}})),
+        ] {
+            let called = mcp_calls::call(&payer.client, &by_token, tool, arguments, json!({})).await;
+            assert_eq!(called["structuredContent"]["error"], "invalid_request", "{tool}: {called}");
+        }
+        let balance = payer.get("/v1/tools/balance").await.json();
+        assert_eq!(balance["credits_balance"], "0.100000", "{balance}");
+    });
+}
+
 /// Many unused members take no more room than twenty.
 #[test]
 fn an_answer_names_a_bounded_number_of_unused_members() {

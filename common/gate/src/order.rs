@@ -104,8 +104,18 @@ impl Call<'_> {
     }
 }
 
-/// Members that public clients send beside a tool's input, and that are no mistake.
-const NOT_INPUT: [&str; 3] = ["timeout", "max_cost", "wait"];
+/// What public clients send beside a tool's input, and is no mistake.
+const NOT_INPUT: [&str; 1] = ["timeout"];
+/// Members that nobody sends but to guard a purchase, without case and signs, and what guards it here. To drop one would be
+/// to spend what its sender has forbidden.
+const GUARDS: [(&str, &str); 5] = [
+    ("maxcost", CAP_IS),
+    ("maxcostusd", CAP_IS),
+    ("maxcostusdc", CAP_IS),
+    ("xmaxcostusdc", CAP_IS),
+    ("dryrun", "is not read in the body: send the header X-Dry-Run (over MCP, the argument dry_run)"),
+];
+const CAP_IS: &str = "is not read in the body: send the header X-Max-Cost-USDC (over MCP, the argument max_cost_usdc)";
 /// Most members that an answer names as ignored.
 const MAX_IGNORED: usize = 20;
 
@@ -152,7 +162,8 @@ impl<'a> Order<'a> {
             return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
         }
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
-        let wrong = (call.tool.check)(&input, policy);
+        let mut wrong = misplaced_guards(call.tool, &body);
+        wrong.extend((call.tool.check)(&input, policy));
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));
         }
@@ -322,6 +333,18 @@ impl<'a> Order<'a> {
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
         check_cap(self.max_cost, price)
     }
+}
+
+/// Refuses a cap or a dry run that is asked for where nobody reads it.
+fn misplaced_guards(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<FieldError> {
+    let meant = |name: &str| {
+        let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        GUARDS.iter().find(|(guard, _)| *guard == letters).map(|(_, instead)| *instead)
+    };
+    // A longer name is no guard, and must not fill the error.
+    let short = body.keys().filter(|name| name.len() <= 32);
+    let others = short.filter(|name| !tool.input.iter().any(|field| field.name == name.as_str()));
+    others.filter_map(|name| Some(FieldError::new(name, meant(name)?))).take(MAX_IGNORED).collect()
 }
 
 /// The paths of a body's members that nothing reads, the first 20. They are dropped, and the answer names them: nobody should

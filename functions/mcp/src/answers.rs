@@ -195,11 +195,11 @@ mod tests {
         let terms = json!({"x402Version": 2, "accepts": [], "resource": {"url": "https://a.example/v1/tools/x"}});
         let terms = HeaderValue::from_str(&base64_standard(terms.to_string().as_bytes())).unwrap();
         let headers = HeaderMap::from_iter([(HeaderName::from_static("payment-required"), terms)]);
-        let body = json!({"error": "payment_required", "message": "pay", "ignored": ["max_cost"]});
+        let body = json!({"error": "payment_required", "message": "pay", "ignored": ["modelyear"]});
         let answered = Answered { status: StatusCode::PAYMENT_REQUIRED, headers, body };
         let result = answered.result(entry, None, "agora_", &Aside::default()).unwrap();
         let told = result.structured_content.unwrap();
-        assert_eq!(told["ignored"], json!(["max_cost"]));
+        assert_eq!(told["ignored"], json!(["modelyear"]));
         // Clients compare the two forms.
         let text = serde_json::to_value(&result.content[0]).unwrap()["text"].as_str().unwrap().to_owned();
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), told);
