@@ -402,6 +402,36 @@ fn a_cap_for_life_survives_midnight_and_refunds_give_room() {
     });
 }
 
+/// Copies of one call that arrive at once: the fastest takes the last room, and the others get its answer. Nobody was
+/// stopped, so the owner is told of nothing.
+#[test]
+fn copies_of_a_call_are_not_stopped_by_the_room_that_it_took() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 5_000).await;
+        for caps in [
+            TokenCaps { lifetime: micro(5_000), ..TokenCaps::default() },
+            TokenCaps { daily: micro(5_000), ..TokenCaps::default() },
+            // The credits themselves are the last room.
+            TokenCaps::default(),
+        ] {
+            let (_, token) = payer.capped_token(&stack, caps).await;
+            let headers = [("authorization", token.as_str()), ("idempotency-key", token.as_str())];
+            let body = json!({"vin": VIN});
+            let copies = join_all((0..8).map(|_| payer.client.post(VIN_PATH, &headers, &body))).await;
+            for copy in &copies {
+                assert_eq!((copy.status, &copy.text), (200, &copies[0].text), "{caps:?}");
+            }
+            payer.give_credits(&stack, 5_000).await;
+        }
+        let told = payer.get("/v1/tools/notifications").await.json();
+        let told: Vec<&Value> = told["notifications"].as_array().expect("a list").iter().collect();
+        assert!(!told.iter().any(|note| note["type"] == "budget_exceeded"), "{told:?}");
+        assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 5_000);
+    });
+}
+
 /// Whoever is told a price may pay it, as far as anybody knows then. Between price and payment the caps are judged again.
 #[test]
 fn a_token_cap_is_told_before_a_price() {

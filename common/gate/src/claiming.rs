@@ -146,8 +146,7 @@ impl Gate {
                 Err(refused) => return Err(refused),
             };
             if let Err(refused) = self.check_account(order, &account, sale.proposed()).await {
-                self.tell_over_budget(sale.agent, &refused).await;
-                return Err(refused);
+                return self.copy_or_tell(&sale, refused).await;
             }
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);
             let card = account.card.min(sale.credits());
@@ -194,17 +193,17 @@ impl Gate {
                 ClaimPart::Day => {
                     let day = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
                     let refused = self.day_is_full(order, &account, &day, sale.proposed());
-                    self.tell_over_budget(sale.agent, &refused).await;
-                    return Err(refused);
+                    return self.copy_or_tell(&sale, refused).await;
                 }
                 ClaimPart::Token => {
                     let spend = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
-                    let refused = token_is_spent(spend, sale.proposed());
-                    self.tell_over_budget(sale.agent, &refused).await;
-                    return Err(refused);
+                    return self.copy_or_tell(&sale, token_is_spent(spend, sale.proposed())).await;
                 }
                 ClaimPart::Credits => return Err(ApiError::InvalidQuote),
-                ClaimPart::Account => account = self.again(&sale, &account).await?,
+                ClaimPart::Account => match self.again(&sale, &account).await {
+                    Ok(now) => account = now,
+                    Err(refused) => return self.copy_or(&sale, refused).await,
+                },
                 ClaimPart::Name => match self.used_meanwhile(&sale).await? {
                     UsedKey::Answer(answer) => return Ok(*answer),
                     UsedKey::Dead(request_id) => dead.name = Some(request_id),
@@ -338,6 +337,16 @@ impl Gate {
             return Ok(answer);
         }
         Err(refusal)
+    }
+
+    /// [`Gate::copy_or`]: a copy of the call that was faster may have taken the last room under a cap. The owner is told of a cap
+    /// only if the call was really refused.
+    async fn copy_or_tell(&self, sale: &Sale<'_>, refusal: ApiError) -> Result<Response, ApiError> {
+        let answer = self.copy_or(sale, refusal).await;
+        if let Err(refused) = &answer {
+            self.tell_over_budget(sale.agent, sale.token, refused).await;
+        }
+        answer
     }
 
     /// A job with this id exists: it was bought with the same quote.

@@ -233,18 +233,24 @@ impl Gate {
         }
     }
 
-    /// Notifies the owner, once a day for each kind of cap, that a cap stopped a paid call.
-    pub(super) async fn tell_over_budget(&self, agent: AgentId, refused: &ApiError) {
+    /// Notifies the owner, once a day for each cap, that it stopped a paid call. A token's caps are told apart by the token.
+    pub(super) async fn tell_over_budget(&self, agent: AgentId, token: Option<TokenId>, refused: &ApiError) {
         let ApiError::BudgetExceeded(over) = refused else { return };
         let now = self.app.clock.now();
+        let token = token.filter(|_| over.reason.starts_with("token_"));
+        let mut about = refused.body()["budget"].clone();
+        if let Some(token) = token {
+            about["token_id"] = json!(token.to_string());
+        }
         let note = Notification {
             kind: NotificationKind::BudgetExceeded,
             title: format!("a call was stopped by the {} cap of {} USDC", over.reason.replace('_', " "), over.cap),
             body: None,
-            payload: Some(refused.body()["budget"].clone()),
+            payload: Some(about),
         };
         let begin = day::resets_at(now).minus(std::time::Duration::from_secs(24 * 3600));
-        let cause = format!("budget_exceeded#{}#{}", day::name(now), over.reason);
+        let of_token = token.map(|token| format!("#{token}")).unwrap_or_default();
+        let cause = format!("budget_exceeded#{}#{}{of_token}", day::name(now), over.reason);
         let db = &self.app.db;
         let raised = match notifications::raise_for(db, agent, note, &cause, begin, now) {
             Ok(write) => db.write(write).await.map(drop).map_err(StoreError::from),
