@@ -483,7 +483,7 @@ fn long_work_is_a_task_that_only_its_owner_can_read() {
             let answer = ask(client, headers, method, json!({"taskId": id}), capabilities.clone()).await;
             (answer.status, answer.json())
         };
-        let page = json!({"url": format!("{}/plain", stack.site_url)});
+        let page = json!({"url": format!("{}/plain", stack.site_url), "screen_shot": true});
 
         let bought = async |headers: &[(&str, &str)], meta: Value| {
             let params = json!({"name": READ, "arguments": page, "_meta": meta});
@@ -499,6 +499,7 @@ fn long_work_is_a_task_that_only_its_owner_can_read() {
         // With a token, the task id is the request id, and the token's owner can read the task.
         let task = bought(&owner, json!({})).await;
         assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
+        assert!(task["statusMessage"].as_str().expect("a message").ends_with("; not used: screen_shot"), "{task}");
         let id = task["taskId"].as_str().expect("an id");
         let finished = done(&owner, id).await;
         assert_eq!(finished["result"]["structuredContent"]["status"], "completed", "{finished}");
@@ -672,6 +673,9 @@ fn any_tool_is_found_and_used_from_the_short_list() {
         assert_eq!(tool["input_schema"]["required"], json!(["vin"]), "{sold}");
         let free = found("what did I buy: my receipts").await;
         assert_eq!(free["free_tools"][0]["name"], "agora_receipts", "{free}");
+        // What would fit best has no provider here.
+        let missing = found("local businesses").await;
+        assert_eq!(missing["unavailable"][0]["name"], "local_search", "{missing}");
 
         // By x402, and by its name it is the same purchase.
         let arguments = json!({"name": tool["name"], "input": {"vin": VIN}});
@@ -694,6 +698,14 @@ fn any_tool_is_found_and_used_from_the_short_list() {
         // Nothing of these is charged, and nothing that limits a purchase is lost.
         let rehearsed = does(json!({"name": BUY, "input": {"vin": VIN}, "dry_run": true})).await;
         assert_eq!(rehearsed["dry_run"], true, "{rehearsed}");
+        // Where a quote comes first, it is asked for, and the purchase is rehearsed.
+        let mail = json!({"to_address": "ada@agents.test", "subject": "Hello", "body": "How are you?"});
+        let rehearsed = does(json!({"name": "agora_email", "input": mail, "dry_run": true})).await;
+        assert_eq!(
+            (&rehearsed["dry_run"], &rehearsed["price_usdc"]),
+            (&json!(true), &json!("0.005000")),
+            "{rehearsed}"
+        );
         for (arguments, error, path) in [
             (
                 json!({"name": BUY, "input": {"vin": VIN}, "max_cost_usdc": 0.001}),

@@ -143,6 +143,8 @@ impl Shop {
             // The proof, if there is one, belongs to the purchase.
             let mut asking = headers.clone();
             asking.remove("x-agent-proof");
+            // To ask is free: only the purchase is rehearsed.
+            asking.remove("x-dry-run");
             let quote = self.ask(spec.group, Method::POST, quote_path, parts, asking, body.clone()).await;
             match quote.body["quote_id"].as_str() {
                 Some(id) => set(&mut headers, "x-quote-id", &json!(id))?,

@@ -45,6 +45,8 @@ impl Shop {
         Ok(json!({
             "tools": sold,
             "free_tools": free,
+            // What would fit and cannot be bought here.
+            "unavailable": page.unavailable,
             "has_more": page.next_cursor.is_some(),
             "how_to_call": named(
                 "{use_tool} with name and input; add idempotency_key and max_cost_usdc when you buy. Nothing fits? Try \
