@@ -97,6 +97,27 @@ fn ask_sh_sets_a_budget_mints_a_token_and_freezes() {
     });
 }
 
+/// The script says whether money moved: also where cheap work is done before its payment settles.
+#[test]
+fn buy_sh_says_what_became_of_the_payment() {
+    run(async {
+        let Some(_) = installed("v2").await else { return };
+        let stack = stack_with(|options| options.with("OVERLAP_BELOW_USDC", "0.01").with("PAYMENT_HOLD_MS", "0")).await;
+        let about = AboutStack::written(&report::json(&stack));
+        let vin = json!({"vin": VIN}).to_string();
+        for said in [" paid in 0x", " pays (still settling)"] {
+            let told = script(&about, "buy.sh", &[VIN_PATH, &vin]).await;
+            assert!(told.code == Some(0) && told.err.contains(said), "{}{}", told.out, told.err);
+        }
+        let told = script(&about, "buy.sh", &[VIN_PATH, "{}"]).await;
+        assert!(
+            told.code == Some(1) && told.err.contains("400, ") && told.err.contains(" paid nothing"),
+            "{}",
+            told.err
+        );
+    });
+}
+
 /// The payment of an identity check needs a proof beside it, which the script sends. A number is refused with that proof.
 #[test]
 fn buy_sh_pays_for_an_identity_check_and_for_a_number() {

@@ -29,8 +29,10 @@ if (said.reason === 'wrong_scope') {
   said = await answer.json();
 }
 const receipt = answer.headers.get('payment-response');
-const paid = receipt ? `in ${decodePaymentResponseHeader(receipt).transaction || '(settling)'}` : 'nothing';
-console.error(`${answer.status}, ${account.address} paid ${paid}`);
+// Cheap work may be done before its payment is settled; then no receipt of the chain can be there yet.
+const settling = answer.headers.get('x-settlement-status') === 'pending';
+const paid = receipt ? `paid in ${decodePaymentResponseHeader(receipt).transaction}` : settling ? 'pays (still settling)' : 'paid nothing';
+console.error(`${answer.status}, ${account.address} ${paid}`);
 
 const patience = Number(process.env.WAIT ?? 300);
 if (answer.status === 202 && patience > 0) {
