@@ -206,6 +206,7 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(404, "not_found")]),
     Operation::post("/v1/approvals/{id}/cancel", "cancelApproval", "Cancels a pending approval")
         .auth(WALLET)
+        .body(Body::Fields(&[]))
         .answers(&[Answer::ok("The approval", ONE)])
         .refuses(&[(404, "not_found"), (409, "approval_not_pending")]),
     Operation::get("/approve/{token}", "showDecision", "For people: shows the action to decide on. Changes nothing")
