@@ -231,7 +231,7 @@ fn what_an_answer_says_can_be_sent_back() {
             "tools": {"web_read": 1}, "payees": {"service": 2},
         });
         let rule = json!({"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.5"}});
-        let policy = json!({"rules": [rule], "approver": {"email": APPROVER}});
+        let policy = json!({"rules": [rule], "approver": {"email": APPROVER}, "timezone": "Europe/Berlin"});
         for (path, body) in [(BUDGETS, budget), (POLICY, policy)] {
             assert_eq!(payer.change("PUT", path, &body).await.status, 200, "{path}");
         }

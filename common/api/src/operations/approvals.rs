@@ -41,6 +41,7 @@ pub static POLICY: Named = Named {
         has("enabled", Shape::Bool),
         has("rules", Shape::List(&Shape::Object(RULE))),
         has("approver", Shape::Object(CONTACT)),
+        has("timezone", Shape::OrNull(&Shape::Text)).about("IANA name: in which the approver is told times"),
         has("timeout_seconds", Shape::Integer),
         has("updated_at", Shape::Time),
     ]),
