@@ -73,8 +73,7 @@ pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Resu
     };
     let config = Config::with_settings(given, file);
     problems.extend(config.err().into_iter().flat_map(|errors| errors.0));
-    let set = |name: &str| environment.get(name).filter(|text| !text.trim().is_empty()).cloned();
-    problems.extend(out_of_reach(|name| set(name).or_else(|| file.get(name))));
+    problems.extend(out_of_reach(environment, file));
     if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems)) }
 }
 
@@ -83,20 +82,23 @@ pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Resu
 const IN_AWS: [(&str, &str); 3] =
     [("EMAIL_PROVIDERS", "ses"), ("SMS_PROVIDERS", "aws_sms"), ("MODEL_PROVIDER", "bedrock")];
 
-/// The providers in AWS that are named although no other address replaces theirs.
-fn out_of_reach(set: impl Fn(&str) -> Option<String>) -> Vec<String> {
+/// The providers in AWS that a variable names although no other address replaces theirs. The settings file may name them: it
+/// is for deployments, too.
+fn out_of_reach(environment: &HashMap<String, String>, file: &SettingsFile) -> Vec<String> {
+    let given = |name: &str| environment.get(name).filter(|text| !text.trim().is_empty()).cloned();
+    let set = |name: &str| given(name).or_else(|| file.get(name));
     if set("AWS_ENDPOINT_URL").is_some() {
         return Vec::new();
     }
-    let text = |name: &str| set(name).unwrap_or_default();
-    let urls: Value = serde_json::from_str(&text("PROVIDER_URLS")).unwrap_or_default();
+    let urls: Value = serde_json::from_str(&set("PROVIDER_URLS").unwrap_or_default()).unwrap_or_default();
     let is_replaced = |provider: &str| match provider {
         "bedrock" => set("MODEL_URL").is_some(),
         other => urls.get(other).is_some(),
     };
     // Only the first of a list is asked.
     let is_named = |variable: &str, provider: &str| {
-        text(variable).split(',').map(str::trim).find(|name| !name.is_empty()) == Some(provider)
+        let names = given(variable).unwrap_or_default();
+        names.split(',').map(str::trim).find(|name| !name.is_empty()) == Some(provider)
     };
     let named = IN_AWS.iter().filter(|(variable, provider)| is_named(variable, provider) && !is_replaced(provider));
     let problem = |(variable, provider): &(&str, &str)| {
