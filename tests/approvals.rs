@@ -687,6 +687,45 @@ fn mail_and_page_name_wallet_token_amount_and_local_time() {
     });
 }
 
+/// People are told their own time also where no rule is about hours.
+#[test]
+fn a_policy_names_the_time_zone_of_its_mails_and_pages() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|mut options| {
+            options.clock = clock.clone();
+            options
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let rule = json!({"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.001"}});
+        let mut policy = json!({"rules": [rule], "approver": {"email": APPROVER}, "timeout_seconds": 600});
+        policy["timezone"] = json!("Mars/Base");
+        let refused = send(&stack, &payer, "PUT", POLICY, policy.clone()).await;
+        assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
+        assert_eq!(refused.json()["details"][0]["path"], "timezone");
+        policy["timezone"] = json!("Asia/Tokyo");
+        let put = send(&stack, &payer, "PUT", POLICY, policy).await;
+        assert_eq!((put.status, &put.json()["data"]["timezone"]), (200, &json!("Asia/Tokyo")), "{}", put.text);
+        assert_eq!(get(&stack, &payer, POLICY).await["timezone"], "Asia/Tokyo");
+
+        let token = payer.token(&stack).await;
+        let body = json!({"vin": crate::support::VIN});
+        let held = payer.clone().call(crate::support::VIN_PATH, vec![("authorization", token)], body).await.json();
+        let asked = ask(&stack, &payer, question()).await;
+        let tokyo = "Asia/Tokyo".parse().unwrap();
+        let local = base::hours::for_people(clock.now().plus(Duration::from_secs(600)), Some(&tokyo));
+        for approval in [&held["approval"], &asked] {
+            let id = approval["approval_id"].as_str().expect("an id");
+            let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+            assert!(mail.contains(&format!("Answer until: {local}\r\n")), "{mail}");
+            let page = payer.client.get(&link(&stack, approval), &[]).await.text;
+            assert!(page.contains(&format!("<dd>{local}</dd>")), "{page}");
+        }
+    });
+}
+
 /// Ten identical signed copies of an approved call: one charge, and an answer or a pending state for every copy.
 #[test]
 fn copies_of_an_approved_call_get_the_same_answer() {

@@ -555,6 +555,17 @@ fn a_refused_update_leaves_the_session_as_it_was() {
             assert_eq!((answer.status, &answer.json()["param"]), (400, &json!(param)), "{}", answer.text);
             assert_eq!(platform.read(&session).await, before, "{param}");
         }
+        // `param` names one of several, and the message all.
+        let both = json!({"line_items": 1, "buyer": {"email": "ada@"}});
+        let answer = platform.post(&at(&session, ""), &both).await;
+        platform.check("Error", &answer);
+        let said = answer.json();
+        let message = said["message"].as_str().expect("a message");
+        assert!(message.starts_with("2 fields are wrong: "), "{said}");
+        assert!(
+            message.contains("$.line_items ") && message.contains("$.buyer.email must be an e-mail address"),
+            "{said}"
+        );
         // The quote is still the first one, and buys.
         let payer = Payer::with(&stack, 2_000_000).await;
         let done = platform.complete(&session, &payment(&before, &payer)).await;

@@ -50,6 +50,12 @@ fn every_list_and_every_402_shows_the_operators_prices() {
         let overview = client.get("/", &[]).await.json();
         let openapi = client.get("/openapi.json", &[]).await.json();
         let mut texts = Vec::new();
+        for path in ["/pricing", "/pricing.md"] {
+            let list = client.get(path, &[]).await.text;
+            let apart = "Some are counted apart, 10 a minute together: ";
+            let titles = list.split_once(apart).and_then(|(_, after)| after.lines().next()).expect("the limits");
+            assert!(titles.contains(CATALOG.find("research_people").expect("a tool").title), "{titles}");
+        }
         for path in ["/llms-full.txt", "/skill.md", "/pricing.md"] {
             texts.push((path, client.get(path, &[]).await.text));
         }

@@ -358,7 +358,7 @@ fn messages_name_the_field_and_what_would_be_right() {
             (READ_PATH, None, r#"{"url": 1, "screenshot": "yes"}"#, two),
             (READ_PATH, None, "{}", "url: is required"),
             (READ_PATH, None, "[]", "the body must be a JSON object"),
-            (VIN_PATH, None, r#"{"vin": 1e999}"#, "vin: the body is not JSON: number out of range"),
+            (VIN_PATH, None, r#"{"vin": 1e999}"#, "vin: is where the body stops being JSON: number out of range"),
             (VIN_PATH, Some(("x-dry-run", "")), "{}", "x-dry-run: must have a value, or be left out"),
             (VIN_PATH, Some(("payment-signature", "")), "{}", "payment-signature: must have a payment, or be left out"),
         ] {

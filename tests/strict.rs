@@ -24,7 +24,7 @@ const OWN: &str = "/v1/soul/me";
 /// Paths whose bodies may have more members: agent platforms extend their protocol, and vendors their events.
 const OTHERS: [&str; 3] = ["/acp/", "/v1/checkout_sessions", "/v1/providers/"];
 /// Operations that ignore unknown members: they set nothing, so nothing is lost.
-const OPEN: [&str; 4] = ["hangUp", "quoteEmail", "readAllNotifications", "readNotification"];
+const OPEN: [&str; 2] = ["hangUp", "quoteEmail"];
 
 /// Who sends a request.
 #[derive(Clone, Copy)]
@@ -83,6 +83,7 @@ impl World {
         let insights = |path: &str| format!("/v1/analytics/{path}");
         let domain = |path: &str| format!("/v1/tools/email/domains/mail.example.com/{path}");
         let voice = |path: &str| format!("/v1/tools/voice/{path}");
+        let notes = |path: &str| format!("/v1/tools/notifications/{path}");
         let new_soul = json!({"name": "A soul", "slug": "another-soul", "soul_md": "# Another\n\nIt has a text."});
         let number = "numbers/3f6b2f0e-0000-4000-8000-000000000000/inbound";
         let replay = "/deliveries/evt_01ARZ3NDEKTSV4RRFFQ69G5FAV/replay";
@@ -98,6 +99,9 @@ impl World {
             ("setActionPolicy", POLICY.to_owned(), Wallet, json!({"rules": []})),
             ("backtestActionPolicy", format!("{POLICY}/backtest"), Wallet, json!({"rules": []})),
             ("askApproval", "/v1/approvals".to_owned(), Wallet, asked),
+            ("cancelApproval", "/v1/approvals/appr_x/cancel".to_owned(), Wallet, json!({})),
+            ("readAllNotifications", notes("read-all"), Wallet, json!({})),
+            ("readNotification", notes("ntf_x/read"), Wallet, json!({})),
             ("openCheckout", "/v1/credits/checkout".to_owned(), Wallet, json!({"amount": 5})),
             ("tagReceipt", insights("receipts/rcpt_x/value"), Wallet, value),
             ("confirmReceiptValue", insights("receipts/rcpt_x/value/confirm"), Wallet, json!({"amount": 1})),
@@ -227,7 +231,7 @@ fn what_an_answer_says_can_be_sent_back() {
             "tools": {"web_read": 1}, "payees": {"service": 2},
         });
         let rule = json!({"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.5"}});
-        let policy = json!({"rules": [rule], "approver": {"email": APPROVER}});
+        let policy = json!({"rules": [rule], "approver": {"email": APPROVER}, "timezone": "Europe/Berlin"});
         for (path, body) in [(BUDGETS, budget), (POLICY, policy)] {
             assert_eq!(payer.change("PUT", path, &body).await.status, 200, "{path}");
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use platform::config::{Config, ConfigErrors, SettingsFile};
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::Error;
@@ -72,7 +73,38 @@ pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Resu
     };
     let config = Config::with_settings(given, file);
     problems.extend(config.err().into_iter().flat_map(|errors| errors.0));
+    problems.extend(out_of_reach(environment, file));
     if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems)) }
+}
+
+/// Providers in AWS, with the variables that name them. Functions ask them with the key of their role, at
+/// `AWS_ENDPOINT_URL` if it is set. Here that is the embedded database, and the keys open nothing in AWS.
+const IN_AWS: [(&str, &str); 3] =
+    [("EMAIL_PROVIDERS", "ses"), ("SMS_PROVIDERS", "aws_sms"), ("MODEL_PROVIDER", "bedrock")];
+
+/// The providers in AWS that a variable names although no other address replaces theirs. The settings file may name them: it
+/// is for deployments, too.
+fn out_of_reach(environment: &HashMap<String, String>, file: &SettingsFile) -> Vec<String> {
+    let given = |name: &str| environment.get(name).filter(|text| !text.trim().is_empty()).cloned();
+    let set = |name: &str| given(name).or_else(|| file.get(name));
+    if set("AWS_ENDPOINT_URL").is_some() {
+        return Vec::new();
+    }
+    let urls: Value = serde_json::from_str(&set("PROVIDER_URLS").unwrap_or_default()).unwrap_or_default();
+    let is_replaced = |provider: &str| match provider {
+        "bedrock" => set("MODEL_URL").is_some(),
+        other => urls.get(other).is_some(),
+    };
+    // Only the first of a list is asked.
+    let is_named = |variable: &str, provider: &str| {
+        let names = given(variable).unwrap_or_default();
+        names.split(',').map(str::trim).find(|name| !name.is_empty()) == Some(provider)
+    };
+    let named = IN_AWS.iter().filter(|(variable, provider)| is_named(variable, provider) && !is_replaced(provider));
+    let problem = |(variable, provider): &(&str, &str)| {
+        format!("{variable}={provider} works deployed only: the local stack has no role in AWS")
+    };
+    named.map(problem).collect()
 }
 
 #[cfg(test)]
@@ -95,5 +127,27 @@ mod tests {
         assert!(check(&HashMap::new(), &none).is_ok());
         let own_chain = HashMap::from([("CHAIN_RPC_URL".to_owned(), "http://127.0.0.1:8545".to_owned())]);
         assert_eq!(check(&own_chain, &none).unwrap_err().0, ["PAY_TO is required"]);
+    }
+
+    #[test]
+    fn providers_in_aws_are_refused_unless_another_address_replaces_theirs() {
+        let problems = |variables: &[(&str, &str)]| {
+            let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            check(&environment, &SettingsFile::default()).err().map(|errors| errors.0).unwrap_or_default()
+        };
+        let named = [
+            ("EMAIL_PROVIDERS", "ses"),
+            ("SMS_PROVIDERS", " aws_sms, twilio"),
+            ("MODEL_PROVIDER", "bedrock"),
+            ("MODEL_NAME", "some-model"),
+        ];
+        let told = problems(&named);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].starts_with("EMAIL_PROVIDERS=ses works deployed only"), "{told:?}");
+        let with = |more: &[(&'static str, &'static str)]| problems(&[&named[..], more].concat());
+        let urls = r#"{"ses": "http://127.0.0.1:1", "aws_sms": "http://127.0.0.1:1"}"#;
+        assert_eq!(with(&[("PROVIDER_URLS", urls), ("MODEL_URL", "http://127.0.0.1:1")]), [""; 0]);
+        assert_eq!(with(&[("AWS_ENDPOINT_URL", "http://127.0.0.1:1")]), [""; 0], "an emulator of AWS");
+        assert_eq!(problems(&[("EMAIL_PROVIDERS", "smtp,ses")]), [""; 0], "never asked");
     }
 }

@@ -85,6 +85,7 @@ fn a_mailed_code_proves_only_control_of_the_address() {
         assert_eq!(page.status, 200, "{}", page.text);
         assert!(page.text.contains("a***@example.org") && !page.text.contains("ada@example.org"), "{}", page.text);
         assert!(page.text.contains("&lt;b&gt;a workshop"), "hostile text is text: {}", page.text);
+        assert!(page.text.contains(" UTC</dd>"), "a time for people: {}", page.text);
         assert_eq!(submit(&payer, &id, "code=12345678").await.status, 400, "none was mailed");
         assert_eq!(submit(&payer, &id, "").await.status, 200);
         let code = mailed(&stack, &id, 1);
@@ -96,7 +97,10 @@ fn a_mailed_code_proves_only_control_of_the_address() {
         let mut statuses = [one.status, other.status];
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409]);
-        assert!(one.text.contains("approved") && other.text.contains("approved"));
+        for shown in [&one.text, &other.text] {
+            let verdict = shown.find("<p class=verdict>approved").expect("a verdict");
+            assert!(verdict < shown.find("<dl>").expect("details"), "the verdict comes first: {shown}");
+        }
 
         let job = payer.finished(&id).await;
         let result = &job["result"];

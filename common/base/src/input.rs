@@ -100,7 +100,10 @@ pub fn not_json(body: &[u8]) -> FieldError {
         Segment::Enum { variant } => Some(variant.clone()),
         Segment::Unknown => None,
     });
-    FieldError::new(names.collect::<Vec<_>>().join("."), format!("the body is not JSON: {error}"))
+    let path = names.collect::<Vec<_>>().join(".");
+    // The member is only the place: its name stands before the message, as if it were what is wrong.
+    let what = if path.is_empty() { "the body is not JSON" } else { "is where the body stops being JSON" };
+    FieldError::new(path, format!("{what}: {error}"))
 }
 
 /// Deepest nesting of a body. JSON parsers stop at 128, and a body may be embedded in other responses.

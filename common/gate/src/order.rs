@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use base::digest::{canonical_json, sha256, sha256_parts};
 use base::ids::AgentId;
 use base::input::{self, FieldError};
@@ -16,7 +16,7 @@ use ledger::receipt;
 use platform::auth::{AgentName, Caller, Scope, Session};
 use platform::config::PlatformFee;
 use platform::http::headers::CallHeaders;
-use platform::http::{ApiError, MarketError, headers};
+use platform::http::{ApiError, MarketError, headers, read_body};
 use platform::net::FetchPolicy;
 use platform::store::Blobs;
 use serde_json::{Map, Value};
@@ -385,6 +385,13 @@ pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>
         Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
         Err(_) => Err(ApiError::InvalidRequest(vec![input::not_json(body)])),
     }
+}
+
+/// Reads the body of a request that sets nothing: there is none, or an object without members.
+pub async fn empty_body(headers: &HeaderMap, body: Body) -> Result<(), ApiError> {
+    let body = parse_body(headers, &read_body(body, crate::MAX_BODY_BYTES).await?)?;
+    let unknown = input::only(&[], &[], &body, "");
+    if unknown.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(unknown)) }
 }
 
 fn is_json(content_type: &str) -> bool {

@@ -8,11 +8,11 @@ use axum::response::Response;
 use axum::routing::{get, patch};
 use base::input::FieldError;
 use gate::app::App;
-use gate::respond;
+use gate::{empty_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::notifications::{self, MOST_LISTED, NotificationId};
 use platform::auth::Scope;
-use platform::http::{ApiError, Segment, private_json, read_body};
+use platform::http::{ApiError, Segment, private_json};
 use serde_json::json;
 
 const LISTED: u64 = 50;
@@ -41,7 +41,7 @@ async fn list(State(app): State<App>, query: Pairs, headers: HeaderMap) -> Respo
 /// `PATCH /v1/tools/notifications/{id}/read`
 async fn read(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        check_body(&headers, body).await?;
+        empty_body(&headers, body).await?;
         // Older clients send a read proof. That is safe: only the caller's own read marks change.
         let caller = app.caller(&headers, Scope::Read).await?;
         let id: NotificationId = id.parse().map_err(|()| ApiError::NotificationNotFound)?;
@@ -54,18 +54,12 @@ async fn read(State(app): State<App>, Segment(id): Segment, headers: HeaderMap, 
 /// `PATCH /v1/tools/notifications/read-all`
 async fn read_all(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        check_body(&headers, body).await?;
+        empty_body(&headers, body).await?;
         let caller = app.caller(&headers, Scope::Read).await?;
         let updated = notifications::read_all(&app.db, caller.agent, app.clock.now()).await?;
         Ok(private_json(StatusCode::OK, &json!({"success": true, "updated": updated})))
     };
     respond(answer.await)
-}
-
-/// Accepts no body or an object; its members are ignored.
-async fn check_body(headers: &HeaderMap, body: Body) -> Result<(), ApiError> {
-    let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-    gate::parse_body(headers, &body).map(drop)
 }
 
 struct Asked {

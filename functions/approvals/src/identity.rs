@@ -5,6 +5,7 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use base::digest;
+use base::hours;
 use base::ids::RequestId;
 use gate::approvals::page::{self, escaped};
 use gate::limits::{self, Class, Subject};
@@ -124,9 +125,10 @@ impl ApprovalsState {
             return response;
         }
         let title = if session.is_open(now) { "An agent requests a confirmation" } else { "This check has ended" };
-        let rest = if !session.is_open(now) {
+        // The verdict comes before the details. Who has to answer first reads what about.
+        let (verdict, form) = if !session.is_open(now) {
             let status = session.decision.as_ref().map_or("expired", |decision| decision.status.as_str());
-            format!("<p class=verdict>{}</p>", escaped(status))
+            (format!("<p class=verdict>{}</p>", escaped(status)), String::new())
         } else {
             let to = session.email.as_deref().map(masked).unwrap_or_default();
             let mail = format!(
@@ -135,11 +137,12 @@ impl ApprovalsState {
             );
             let code = "<form method=post><p><label for=code>The code</label> <input id=code name=code inputmode=numeric \
                         autocomplete=one-time-code maxlength=20 required></p><button class=yes>Confirm</button></form>";
-            match session.sent {
+            let form = match session.sent {
                 0 => mail,
                 sent if sent < MAX_CODES => format!("{code}{mail}"),
                 _ => code.to_owned(),
-            }
+            };
+            (String::new(), form)
         };
         let (wants, proves) = match session.vendor_session {
             Some(_) => ("An agent wants to know who you are. Its reason:", ""),
@@ -151,11 +154,11 @@ impl ApprovalsState {
         };
         let note = if note.is_empty() { String::new() } else { format!("<p class=verdict>{}</p>", escaped(note)) };
         let main = format!(
-            "<h1>{title}</h1>{note}<p>{wants}</p><p class=quote>{}</p>\
-             <dl><dt>Agent</dt><dd>{}</dd><dt>Until</dt><dd>{}</dd></dl>{rest}{proves}",
+            "<h1>{title}</h1>{note}{verdict}<p>{wants}</p><p class=quote>{}</p>\
+             <dl><dt>Agent</dt><dd>{}</dd><dt>Until</dt><dd>{}</dd></dl>{form}{proves}",
             escaped(&session.purpose),
             session.agent,
-            session.expires_at,
+            hours::for_people(session.expires_at, None),
         );
         page::page(status, self.name(), title, &main)
     }

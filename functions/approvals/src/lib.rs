@@ -22,7 +22,7 @@ use gate::approvals::store::{self, CreateError};
 use gate::approvals::{Notices, Policy, backtest, form, page};
 use gate::idempotency::{self, Request};
 use gate::limits::{self, Class, Subject};
-use gate::{MAX_BODY_BYTES, parse_body, respond};
+use gate::{MAX_BODY_BYTES, empty_body, parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::receipt::{self, Order, Span};
@@ -165,8 +165,9 @@ async fn read(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(i
 }
 
 /// `POST /v1/approvals/{id}/cancel`: idempotent.
-async fn cancel(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(id): Segment) -> Response {
+async fn cancel(State(state): State<ApprovalsState>, headers: HeaderMap, Segment(id): Segment, body: Body) -> Response {
     let answer = async {
+        empty_body(&headers, body).await?;
         let caller = state.app.stopping_caller(&headers, Scope::Write).await?.wallet_only(ApiError::WalletOnly)?;
         let approval = state.approval(&caller, &id).await?;
         let now = state.app.clock.now();

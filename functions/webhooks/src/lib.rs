@@ -9,10 +9,9 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use base::ids::{self, EndpointId, EventId};
-use base::input;
 use gate::app::App;
 use gate::idempotency::{self, Request};
-use gate::{parse_body, respond};
+use gate::{empty_body, parse_body, respond};
 use http::{HeaderMap, StatusCode};
 use ledger::webhooks::endpoint::{self, MAX_ENDPOINTS};
 use ledger::webhooks::event::{Event, EventKind};
@@ -86,12 +85,6 @@ struct Page<'a> {
 
 async fn json_body(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
     parse_body(headers, &read_body(body, gate::MAX_BODY_BYTES).await?)
-}
-
-/// Nothing is set by such a body: it is absent or has no members.
-async fn empty_body(headers: &HeaderMap, body: Body) -> Result<(), ApiError> {
-    let unknown = input::only(&[], &[], &json_body(headers, body).await?, "");
-    if unknown.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(unknown)) }
 }
 
 /// `POST /v1/webhooks`: only this answer contains the secret.

@@ -1,5 +1,6 @@
 //! The price list: a page for people, Markdown for everybody else. Sellers set the prices of what souls sell.
 
+use gate::limits::Class;
 use tools::spec::{Answer, MARKET, Price, ToolSpec};
 use tools::top_up;
 
@@ -51,15 +52,25 @@ pub(super) fn table(site: &Site) -> String {
     table
 }
 
-const TERMS: [&str; 4] = [
+const TERMS: [&str; 3] = [
     "An unpaid call answers 402 with the price and what to sign. Work that fails is paid back as credits, at once.",
     "Published x402 clients sign at most 1 USD a payment unless their owner raises the cap: calls that cost more need that cap raised first.",
     "Send the same Idempotency-Key with every retry of one purchase: then nothing is bought twice.",
-    "Each wallet may make 60 paid calls a minute.",
 ];
 
+/// The terms, with the limits of paid calls.
+fn terms(site: &Site) -> Vec<String> {
+    let [usual, slow] = [Class::Paid, Class::Expensive].map(|class| class.limit().count);
+    let mut limits = format!("Each wallet may make {usual} paid calls a minute.");
+    let titles: Vec<&str> = site.listed().filter(|tool| tool.expensive).map(|tool| tool.title).collect();
+    if !titles.is_empty() {
+        limits.push_str(&format!(" Some are counted apart, {slow} a minute together: {}.", titles.join(", ")));
+    }
+    TERMS.iter().map(|term| (*term).to_owned()).chain([limits]).collect()
+}
+
 pub(super) fn markdown(site: &Site) -> String {
-    let terms: String = TERMS.iter().map(|term| format!("- {term}\n")).collect();
+    let terms: String = terms(site).iter().map(|term| format!("- {term}\n")).collect();
     let Site { service, network, token, .. } = site;
     format!("# Prices of {service}\n\nIn USDC on {network} (`{token}`).\n\n{}\n{terms}", table(site))
 }
@@ -79,7 +90,7 @@ pub(super) fn page(site: &Site) -> (String, String) {
         contents.push(format!("<a href=\"#{name}\">{title}</a>"));
         sections.push_str(&format!("<h2 id=\"{name}\">{title}</h2><p>{extent}: {about}.</p>{table}"));
     }
-    let terms: String = TERMS.iter().map(|term| format!("<li>{}</li>", escaped(term))).collect();
+    let terms: String = terms(site).iter().map(|term| format!("<li>{}</li>", escaped(term))).collect();
     let [service, network, token] = [&site.service, &site.network, &site.token].map(|text| escaped(text));
     let main = format!(
         "<h1>Prices of {service}</h1><p>In USDC on {network} (<code>{token}</code>).</p><p>{}</p>\
@@ -97,4 +108,23 @@ fn html_row(tool: &ToolSpec) -> String {
     format!(
         "<tr><td><b>{title}</b><br>{summary}<br><code>{call}</code></td><td class=price>{price}</td><td>{answer}</td></tr>"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use catalog::CATALOG;
+
+    use super::*;
+
+    #[test]
+    fn the_guide_names_the_limits_and_every_tool_that_is_counted_apart() {
+        let guide = include_str!("../../../../docs/PAYING.md");
+        let (_, limits) = guide.split_once("## Limits").expect("a chapter");
+        assert!(limits.contains(&format!("{} paid calls", Class::Paid.limit().count)));
+        assert!(limits.contains(&format!("{} a minute together", Class::Expensive.limit().count)));
+        for tool in CATALOG.iter().filter(|tool| tool.expensive) {
+            let path = tool.path().trim_start_matches("/v1/tools/");
+            assert!(limits.contains(&format!("`{path}`")), "{path}");
+        }
+    }
 }

@@ -259,11 +259,11 @@ pub static OPERATIONS: &[Operation] = &[
         )]),
     Operation::patch("/v1/tools/notifications/read-all", "readAllNotifications", "Marks everything as read")
         .auth(Auth::Agent)
-        .body(Body::Open(&[]))
+        .body(Body::Fields(&[]))
         .answers(&[Answer::ok("How many were unread", Shape::Object(READ))]),
     Operation::patch("/v1/tools/notifications/{id}/read", "readNotification", "Marks one as read")
         .auth(Auth::Agent)
-        .body(Body::Open(&[]))
+        .body(Body::Fields(&[]))
         .answers(&[Answer::ok("Whether it was unread, as 0 or 1", Shape::Object(READ))])
         .refuses(&[(404, "notification_not_found")]),
 ];

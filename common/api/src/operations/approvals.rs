@@ -41,6 +41,7 @@ pub static POLICY: Named = Named {
         has("enabled", Shape::Bool),
         has("rules", Shape::List(&Shape::Object(RULE))),
         has("approver", Shape::Object(CONTACT)),
+        has("timezone", Shape::OrNull(&Shape::Text)).about("IANA name: in which the approver is told times"),
         has("timeout_seconds", Shape::Integer),
         has("updated_at", Shape::Time),
     ]),
@@ -206,6 +207,7 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(404, "not_found")]),
     Operation::post("/v1/approvals/{id}/cancel", "cancelApproval", "Cancels a pending approval")
         .auth(WALLET)
+        .body(Body::Fields(&[]))
         .answers(&[Answer::ok("The approval", ONE)])
         .refuses(&[(404, "not_found"), (409, "approval_not_pending")]),
     Operation::get("/approve/{token}", "showDecision", "For people: shows the action to decide on. Changes nothing")

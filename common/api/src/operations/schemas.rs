@@ -151,6 +151,10 @@ pub fn policy() -> Value {
             "enabled": {"type": ["boolean", "null"]},
             "rules": {"type": "array", "maxItems": 25, "items": rule},
             "approver": or_null(contact()),
+            "timezone": {
+                "type": ["string", "null"],
+                "description": "IANA, such as Europe/Berlin: in which the approver is told times. If absent, that of the first rule about hours, or else UTC",
+            },
             "timeout_seconds": seconds("How long a held call waits for its approver; default 3600"),
             "updated_at": {"description": "As the policy was shown; not changed by this"},
         }),

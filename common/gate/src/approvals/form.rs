@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tools::spec::Catalog;
 
 use super::approver::Approver;
-use super::hours::{self, Hours};
+use super::hours::{self, Hours, Zone};
 use super::policy::{ACTIONS, Action, Policy, Rule, When, domain};
 
 const MAX_RULES: usize = 25;
@@ -38,7 +38,12 @@ pub struct Request {
 pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy, Vec<FieldError>> {
     let mut form = Form::default();
     // A policy can be put as it was shown, with the time of its last change.
-    form.errors.extend(input::only(&["enabled", "rules", "approver", "timeout_seconds"], &["updated_at"], body, ""));
+    form.errors.extend(input::only(
+        &["enabled", "rules", "approver", "timezone", "timeout_seconds"],
+        &["updated_at"],
+        body,
+        "",
+    ));
     let enabled = match given(body, "enabled") {
         None => true,
         Some(Value::Bool(enabled)) => *enabled,
@@ -57,8 +62,9 @@ pub fn policy(catalog: &Catalog, body: &Object, now: Timestamp) -> Result<Policy
         Some(approver) => form.approver(approver),
         None => Approver::default(),
     };
+    let timezone = given(body, "timezone").and_then(|zone| form.zone(Some(zone), "timezone"));
     let timeout_seconds = form.seconds(body, "timeout_seconds");
-    let policy = Policy { enabled, rules, approver, timeout_seconds, updated_at: now };
+    let policy = Policy { enabled, rules, approver, timezone, timeout_seconds, updated_at: now };
     // The policy is read with every call of the agent and written as one item.
     if serde_json::to_string(&policy).map_or(true, |text| text.len() > MAX_POLICY_BYTES) {
         form.wrong::<()>(
@@ -236,14 +242,17 @@ impl Form {
         (domains.len() == items.len()).then_some(When::RecipientDomainNotIn(domains))
     }
 
+    fn zone(&mut self, value: Option<&Value>, path: &str) -> Option<Zone> {
+        match value.and_then(Value::as_str).and_then(|name| name.parse().ok()) {
+            Some(zone) => Some(zone),
+            None => self.wrong(path, "must be an IANA time zone such as Europe/Berlin"),
+        }
+    }
+
     fn hours(&mut self, value: &Value, path: &str) -> Option<When> {
         let Value::Object(object) = value else { return self.wrong(path, "must be an object") };
         self.only(object, path, &["timezone", "start", "end", "days"]);
-        let timezone = given(object, "timezone").and_then(Value::as_str).and_then(|name| name.parse().ok());
-        let timezone = match timezone {
-            Some(timezone) => Some(timezone),
-            None => self.wrong(format!("{path}.timezone"), "must be an IANA time zone such as Europe/Berlin"),
-        };
+        let timezone = self.zone(given(object, "timezone"), &format!("{path}.timezone"));
         let mut time = |name: &str, last: u16| {
             let minutes = match given(object, name) {
                 Some(Value::String(text)) => hours::minutes(text),
@@ -334,6 +343,7 @@ mod tests {
                     {"timezone": "Europe/Berlin", "start": 9, "end": "17:30", "days": [7, 1, 1]}}},
             ],
             "approver": {"email": "alice@example.com"},
+            "timezone": "america/new_york",
         });
         let now = Timestamp::from_secs(0);
         let read = policy(&CATALOG, body.as_object().unwrap(), now).unwrap();
@@ -346,6 +356,7 @@ mod tests {
         );
         assert_eq!(view["rules"][4]["when"]["outside_hours"]["days"], json!([0, 1]));
         assert_eq!((&view["enabled"], &view["timeout_seconds"]), (&json!(true), &json!(3600)));
+        assert_eq!(view["timezone"], "America/New_York");
         assert!(view["updated_at"].is_string());
         assert_eq!(policy(&CATALOG, view.as_object().unwrap(), now).unwrap(), read);
     }
@@ -355,6 +366,10 @@ mod tests {
         assert_eq!(paths(json!({})), ["rules"]);
         assert_eq!(paths(json!({"rules": {}, "enabled": 1, "timeout_seconds": 59, "more": 1})).len(), 4);
         assert_eq!(paths(json!({"rules": vec![json!({}); 26]})), ["rules"]);
+        for zone in [json!("Mars/Base"), json!(""), json!(1)] {
+            assert_eq!(paths(json!({"rules": [], "timezone": zone})), ["timezone"]);
+        }
+        assert!(paths(json!({"rules": [], "timezone": null})).is_empty());
         assert_eq!(paths(json!({"rules": [1]})), ["rules.0"]);
         assert_eq!(
             paths(json!({"rules": [{"id": "a b", "tool": "nothing", "action": "hold", "when": {}}]})),

@@ -30,6 +30,9 @@ pub struct Policy {
     pub rules: Vec<Rule>,
     #[serde(default)]
     pub approver: Approver,
+    /// The time zone that people are told times in; [`Policy::timezone`] if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<Zone>,
     /// How long a held call waits for its decision.
     pub timeout_seconds: u32,
     pub updated_at: Timestamp,
@@ -103,12 +106,15 @@ impl Policy {
         }
     }
 
-    /// The owner's time zone: that of the first rule about hours.
+    /// The owner's time zone: the policy's own, or else that of the first rule about hours.
     pub fn timezone(&self) -> Option<&Zone> {
-        self.rules.iter().find_map(|rule| match &rule.when {
-            When::OutsideHours(hours) => Some(&hours.timezone),
-            _ => None,
-        })
+        let of_rules = || {
+            self.rules.iter().find_map(|rule| match &rule.when {
+                When::OutsideHours(hours) => Some(&hours.timezone),
+                _ => None,
+            })
+        };
+        self.timezone.as_ref().or_else(of_rules)
     }
 
     /// The policy as its owner sees it. The same JSON can be put again.
@@ -119,6 +125,7 @@ impl Policy {
             "enabled": self.enabled,
             "rules": rules,
             "approver": {"email": email, "phone": phone},
+            "timezone": self.timezone.as_ref().map(Zone::to_string),
             "timeout_seconds": self.timeout_seconds,
             "updated_at": self.updated_at.to_string(),
         })
@@ -234,6 +241,7 @@ mod tests {
             enabled: true,
             rules: rules.collect(),
             approver: Approver::default(),
+            timezone: None,
             timeout_seconds: 3600,
             updated_at: NOON,
         }
@@ -329,13 +337,17 @@ mod tests {
     #[test]
     fn a_policy_survives_storage() {
         let hours = Hours { timezone: "Europe/Berlin".parse().unwrap(), start: 540, end: 1020, days: vec![1, 2] };
-        let policy = policy(&[
+        let mut policy = policy(&[
             ("*", Action::Deny, When::OutsideHours(hours)),
             ("email", Action::RequireApproval, When::RecipientDomainNotIn(vec!["a.de".to_owned()])),
             ("*", Action::RequireApproval, When::AmountOverUsdc(Usdc::from_micro(1))),
             ("*", Action::RequireApproval, When::Always),
         ]);
-        let stored: platform::store::Item = serde_dynamo::to_item(&policy).unwrap();
-        assert_eq!(platform::store::db::parse::<Policy>(stored).unwrap(), policy);
+        for (own, told) in [(None, "Europe/Berlin"), (Some("America/New_York"), "America/New_York")] {
+            policy.timezone = own.map(|name| name.parse().unwrap());
+            assert_eq!(policy.timezone().map(Zone::to_string).as_deref(), Some(told));
+            let stored: platform::store::Item = serde_dynamo::to_item(&policy).unwrap();
+            assert_eq!(platform::store::db::parse::<Policy>(stored).unwrap(), policy);
+        }
     }
 }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::session::State;
 
+/// Most wrong fields that a message tells: ACP's error has only `param` beside it, which names one.
+const MAX_TOLD: usize = 5;
+
 /// The family of paths a request used. It decides the shape of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
@@ -99,7 +102,13 @@ impl CheckoutError {
             },
             CheckoutError::Invalid(errors) => match errors.as_slice() {
                 [error] => format!("{} {}", json_path(&error.path), error.message),
-                errors => format!("{} fields are wrong", errors.len()),
+                errors => {
+                    let told = errors.iter().take(MAX_TOLD);
+                    let told = told.map(|error| format!("{} {}", json_path(&error.path), error.message));
+                    let told = told.collect::<Vec<_>>().join("; ");
+                    let more = if errors.len() > MAX_TOLD { "; and others" } else { "" };
+                    format!("{} fields are wrong: {told}{more}", errors.len())
+                }
             },
             CheckoutError::NotFound => "there is no such checkout session".to_owned(),
             CheckoutError::InvalidState(state) | CheckoutError::NotCancelable(state) => {
