@@ -502,7 +502,10 @@ fn work_of_a_dead_worker_is_paid_back() {
             (job["status"] == "failed").then_some(job)
         });
         let failed = failed.await;
-        assert_eq!((&failed["error"]["reason"], &failed["credited_usdc"]), (&json!("deadline_exceeded"), &json!(0.5)));
+        assert_eq!(
+            (&failed["error"]["reason"], &failed["credited_usdc"]),
+            (&json!("deadline_exceeded"), &json!("0.500000"))
+        );
         let account = account::load(&stack.app.db, payer.agent()).await.unwrap();
         assert_eq!(account.credits.to_string(), "0.500000");
         let seller = shop.get("/balance").await.json();
