@@ -167,7 +167,7 @@ impl<'a> Order<'a> {
                 format!("memo, decisionContext and valueTag may have {MAX_METADATA_BYTES} bytes together"),
             ));
         }
-        let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
+        let goal_id = goal_id(attached.get("decisionContext"))?;
         let said = CallHeaders::read(call.headers)?;
         let ignored = ignored(call.tool, &body);
         let canonical = canonical_json(&Value::Object(body));
@@ -321,6 +321,17 @@ impl<'a> Order<'a> {
     /// Refuses a price above the caller's own cap.
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
         check_cap(self.max_cost, price)
+    }
+}
+
+/// The goal of a decision context: `goalId`, or `goal_id`, as receipts spell it.
+fn goal_id(context: Option<&Value>) -> Result<Option<String>, ApiError> {
+    let read = |name: &str| context.and_then(|context| context[name].as_str());
+    match (read("goalId"), read("goal_id")) {
+        (Some(first), Some(second)) if first != second => {
+            Err(ApiError::field("decisionContext.goal_id", "must be the same as goalId, or be left out"))
+        }
+        (first, second) => Ok(first.or(second).map(str::to_owned)),
     }
 }
 
