@@ -141,7 +141,8 @@ fn pages_of_requests_have_every_job_once() {
                 pages += 1;
                 assert!(pages < 9, "{query} does not end");
             }
-            assert_eq!((seen.len(), seen.into_iter().collect()), (7, expected.clone()), "{query}");
+            assert_eq!(seen.len(), expected.len(), "{query}");
+            assert_eq!(seen.into_iter().collect::<BTreeSet<String>>(), expected, "{query}");
         }
         let late = format!("/v1/requests?before={}", ReceiptId::of(RequestId::random(), forgotten));
         assert_eq!(ada.get(&late).await.json()["requests"], json!([]), "a page that begins behind all that is kept");
