@@ -128,6 +128,28 @@ fn receipts_are_listed_and_filtered_per_agent() {
     });
 }
 
+/// The goal is read in the spelling of receipts too.
+#[test]
+fn a_goal_has_two_spellings_and_one_value() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        for (context, goal) in [
+            (json!({"goal_id": "g1"}), json!("g1")),
+            (json!({"goalId": "g2", "goal_id": "g2"}), json!("g2")),
+            (json!({"goal": "sell"}), Value::Null),
+        ] {
+            payer.buy_lookup(json!({"decisionContext": context})).await;
+            let receipts = payer.get("/v1/analytics/receipts?limit=1").await.json();
+            assert_eq!(receipts["receipts"][0]["goal_id"], goal, "{context}");
+        }
+        let two = json!({"vin": VIN, "decisionContext": {"goalId": "g1", "goal_id": "g2"}});
+        let refused = payer.client.post(VIN_PATH, &[], &two).await;
+        let path = &refused.json()["details"][0]["path"];
+        assert_eq!((refused.status, path), (400, &json!("decisionContext.goal_id")), "{}", refused.text);
+    });
+}
+
 #[test]
 fn value_counts_after_its_owner_confirms_it() {
     run(async {

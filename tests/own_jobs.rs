@@ -1,15 +1,17 @@
 //! Jobs that no call buys: begun in one transaction with what caused them, and paid from their agent's credits.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base::ids::RequestId;
+use base::clock::Timestamp;
+use base::ids::{ReceiptId, RequestId};
 use base::money::Usdc;
 use gate::jobs::{Outcome, own, store};
 use ledger::{account, receipt};
 use local::Options;
 use serde_json::{Map, json};
-use tools::spec::{Price, ToolSpec};
+use tools::spec::{Price, RETENTION, ToolSpec};
 use tools::{NewJob, Output, Runner, Source};
 
 use crate::support::{Payer, books, run, stack_with};
@@ -92,5 +94,57 @@ fn a_job_that_nobody_buys_begins_once_and_is_charged_by_its_use() {
         assert_eq!(books::audit(db, ada.agent()).await.credits.micro(), 10_000 - USED, "the rest came back");
         let receipt = receipt::load(db, ada.agent(), &job.receipt_id).await.unwrap().unwrap();
         assert_eq!((receipt.subcategory.as_str(), receipt.amount.micro()), ("a_wait", PRICE));
+    });
+}
+
+/// Jobs that began in the same millisecond are listed once each. One that is no longer kept is not listed.
+#[test]
+fn pages_of_requests_have_every_job_once() {
+    run(async {
+        let stack = stack_with(|options| Options { runners: Some(&WAITING), ..options }).await;
+        let ada = Payer::with(&stack, 0).await;
+        ada.give_credits(&stack, 100_000).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let account = account::load(db, ada.agent()).await.unwrap();
+        let begin = async |request_id: RequestId, at: Timestamp| {
+            let new = NewJob {
+                request_id,
+                tool: &SPEC,
+                agent: ada.agent(),
+                input: Map::new(),
+                price: Usdc::from_micro(PRICE),
+                rules: account.rules,
+                card: account.card,
+                until: now.plus(LASTS),
+                look: now.plus(LASTS),
+                now: at,
+            };
+            db.transact(&own::begin(db, &new).unwrap()).await.unwrap();
+        };
+        let mut expected = BTreeSet::new();
+        for _ in 0..7 {
+            let id = RequestId::random();
+            begin(id, now).await;
+            expected.insert(id.to_string());
+        }
+        let forgotten = now.minus(RETENTION + Duration::from_secs(1));
+        begin(RequestId::random(), forgotten).await;
+
+        for query in ["limit=2", "limit=3&status=pending", "limit=7&tool=a_wait"] {
+            let (mut seen, mut before, mut pages) = (Vec::new(), String::new(), 0);
+            loop {
+                let page = ada.get(&format!("/v1/requests?{query}{before}")).await.json();
+                let rows = page["requests"].as_array().unwrap();
+                seen.extend(rows.iter().map(|row| row["request_id"].as_str().unwrap().to_owned()));
+                let Some(next) = page["next_before"].as_str() else { break };
+                before = format!("&before={next}");
+                pages += 1;
+                assert!(pages < 9, "{query} does not end");
+            }
+            assert_eq!(seen.len(), expected.len(), "{query}");
+            assert_eq!(seen.into_iter().collect::<BTreeSet<String>>(), expected, "{query}");
+        }
+        let late = format!("/v1/requests?before={}", ReceiptId::of(RequestId::random(), forgotten));
+        assert_eq!(ada.get(&late).await.json()["requests"], json!([]), "a page that begins behind all that is kept");
     });
 }

@@ -67,6 +67,88 @@ fn a_direct_call_returns_the_result_and_the_transaction() {
     });
 }
 
+/// An agent that lost the ids of what it bought finds them by proof, by token and over MCP. Nobody else does.
+#[test]
+fn lost_request_ids_are_found_in_the_list() {
+    run(async {
+        let stack = stack().await;
+        let (payer, stranger) = (Payer::new(&stack).await, Payer::with(&stack, 0).await);
+        let shop = Shop::open(&stack, "lost-and-found").await;
+        let direct = request_id(&payer.buy(VIN_PATH, &json!({"vin": VIN})).await);
+        payer.finished(&direct).await;
+        let url = format!("{}/plain", stack.site_url);
+        let queued = request_id(&payer.buy(READ_PATH, &json!({"url": url})).await);
+        payer.finished(&queued).await;
+        let accepted = payer.buy(&shop.execute_path(), &text("two words")).await.json();
+        let sold = accepted["request_id"].as_str().unwrap().to_owned();
+        let all = [sold.clone(), queued.clone(), direct.clone()];
+
+        let listed = payer.get("/v1/requests").await.json();
+        assert_eq!((ids(&listed), &listed["next_before"]), (all.to_vec(), &Value::Null), "{listed}");
+        let rows = listed["requests"].as_array().unwrap();
+        let amounts: Vec<&Value> = rows.iter().map(|row| &row["amount_usdc"]).collect();
+        assert_eq!(amounts, ["0.500000", "0.002000", "0.005000"]);
+        assert_eq!((&rows[0]["tool"], &rows[0]["soul_job_id"]), (&json!("soul"), &accepted["soul_job_id"]));
+        for row in &rows[1..] {
+            let polled = payer.get(&format!("/v1/requests/{}", row["request_id"].as_str().unwrap())).await.json();
+            for name in ["tool", "status", "settlement_status", "receipt_id", "created_at", "updated_at"] {
+                assert_eq!(row[name], polled[name], "{name}: {row}");
+            }
+            assert!(row.get("result").is_none() && row.get("soul_job_id").is_none(), "{row}");
+        }
+        let token = payer.token(&stack).await;
+        let bearer = [("authorization", token.as_str())];
+        assert_eq!(ids(&payer.client.get("/v1/requests", &bearer).await.json()), all);
+        let arguments = json!({"limit": 2});
+        let over_mcp = mcp_calls::call(&payer.client, &bearer, "agora_requests", arguments, json!({})).await;
+        assert_eq!(ids(&over_mcp["structuredContent"]), all[..2]);
+        assert_eq!(stranger.get("/v1/requests").await.json(), json!({"requests": [], "next_before": null}));
+        let nobody = payer.client.get("/v1/requests", &[]).await;
+        assert_eq!(nobody.error(), (401, "proof_required".to_owned()));
+
+        let (mut seen, mut before) = (Vec::new(), String::new());
+        for _ in 0..all.len() {
+            let page = payer.get(&format!("/v1/requests?limit=1{before}")).await.json();
+            seen.extend(ids(&page));
+            before = page["next_before"].as_str().map(|next| format!("&before={next}")).unwrap_or_default();
+        }
+        assert_eq!((seen, before.as_str()), (all.to_vec(), ""), "each once, and then no page");
+        let newest = rows[0]["created_at"].as_str().unwrap();
+        assert_eq!(ids(&payer.get(&format!("/v1/requests?before={newest}")).await.json()), all[1..], "a time");
+        for (query, expected) in [
+            ("status=completed", &all[1..]),
+            ("status=failed", &all[..0]),
+            ("status=completed&limit=1", &all[1..2]),
+            ("tool=web_read", &all[1..2]),
+            ("tool=web-read", &all[1..2]),
+            ("tool=soul", &all[..1]),
+            ("tool=soul_purchase", &all[..0]),
+            ("tool=web_read&status=failed", &all[..0]),
+            ("before=2020-01-01", &all[..0]),
+        ] {
+            assert_eq!(ids(&payer.get(&format!("/v1/requests?{query}")).await.json()), expected, "{query}");
+        }
+        for (query, path) in [
+            ("limit=0", "limit"),
+            ("limit=101", "limit"),
+            ("limit=x", "limit"),
+            ("before=yesterday", "before"),
+            ("before=", "before"),
+            ("status=done", "status"),
+        ] {
+            let refused = payer.get(&format!("/v1/requests?{query}")).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{query}");
+            assert_eq!(refused.json()["details"][0]["path"], path, "{query}");
+        }
+    });
+}
+
+/// The ids of a page of requests.
+fn ids(page: &Value) -> Vec<String> {
+    let rows = page["requests"].as_array().unwrap_or_else(|| panic!("{page}"));
+    rows.iter().map(|row| row["request_id"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn a_queued_call_reads_a_page() {
     run(async {

@@ -69,7 +69,7 @@ fn failed_work_keeps_its_tool_costs_and_reveals_nothing() {
         let (id, request_id) = (bought.json()["soul_job_id"].clone(), bought.json()["request_id"].clone());
         let (id, request_id) = (id.as_str().unwrap(), request_id.as_str().unwrap());
         let job = ended(&payer, id).await;
-        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!(0.495), &json!(0.005)), "{job}");
+        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!("0.495000"), &json!("0.005000")), "{job}");
         assert_eq!(job["error"]["reason"], "seller_failed");
 
         let account = books::audit(&stack.app.db, payer.agent()).await;
@@ -186,7 +186,7 @@ fn a_failed_tool_call_costs_nothing() {
         let shop = shop(&stack, "its-tool-fails", 0.005, DONE_IF_ANSWERED).await;
         let payer = Payer::new(&stack).await;
         let job = ended(&payer, &buy(&shop, &payer, "x").await).await;
-        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!(0.5), &json!(0)), "{job}");
+        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!("0.500000"), &json!("0.000000")), "{job}");
         assert!(job["error"]["message"].as_str().unwrap().contains("unreachable"), "nothing to hide: {job}");
         books::audit(&stack.app.db, payer.agent()).await;
     });
@@ -223,7 +223,7 @@ fn two_executors_on_one_job_spend_its_budget_once() {
         stack.app.db.write(expire).await.unwrap();
         stack.souls.push(Message::Job { request_id, trace: None }.to_json());
         let job = ended(&payer, &id).await;
-        assert_eq!((&job["status"], &job["kept_usdc"]), (&json!("failed"), &json!(0.005)), "{job}");
+        assert_eq!((&job["status"], &job["kept_usdc"]), (&json!("failed"), &json!("0.005000")), "{job}");
         SLOW_MAY_END.store(true, Ordering::SeqCst);
         // The first executor returns to a job that it no longer holds.
         let first_ended = || async {
@@ -260,7 +260,7 @@ fn failed_work_keeps_its_model_cost() {
         assert_eq!(profile["services"][0]["kept_if_failed_up_to"], 0.1, "the fee pays for the model: {profile}");
         let payer = Payer::new(&stack).await;
         let job = ended(&payer, &buy(&shop, &payer, "x").await).await;
-        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!(0.49934), &json!(0.00066)), "{job}");
+        assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!("0.499340"), &json!("0.000660")), "{job}");
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }

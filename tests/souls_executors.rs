@@ -41,7 +41,7 @@ async fn ended(payer: &Payer, job: &str) -> Value {
 async fn assert_paid_back(stack: &Stack, payer: &Payer, shop: &Shop, job: &Value, reasons: &[&str]) {
     assert_eq!(job["status"], "failed", "{job}");
     assert!(reasons.iter().any(|reason| job["error"]["reason"] == *reason), "{job}");
-    assert_eq!(job["credited_usdc"], 0.5);
+    assert_eq!(job["credited_usdc"], "0.500000");
     let account = account::load(&stack.app.db, payer.agent()).await.unwrap();
     assert_eq!(account.credits.to_string(), "0.500000");
     let balance = shop.get("/balance").await.json()["balance"].clone();
@@ -194,7 +194,7 @@ fn without_a_model_the_sellers_worker_does_the_work() {
         let bought = payer.buy(&shop.execute_path(), &json!({"input": {}})).await.json();
         let failed = ended(&payer, bought["soul_job_id"].as_str().unwrap()).await;
         assert_eq!(failed["error"]["reason"], "seller_failed", "{failed}");
-        assert_eq!(failed["credited_usdc"], 0.5);
+        assert_eq!(failed["credited_usdc"], "0.500000");
     });
 }
 

@@ -228,6 +228,24 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
     });
 }
 
+/// With `SOUL_REQUIRE_PROOF` a bare address is nobody, and the refusal does not send anybody there.
+#[test]
+fn a_deployment_may_require_proof_of_a_jobs_parties() {
+    run(async {
+        let stack = stack_with(|options| options.with("SOUL_REQUIRE_PROOF", "true")).await;
+        let shop = Shop::open(&stack, "wants-proof").await;
+        let payer = Payer::new(&stack).await;
+        let job = buy(&shop, &payer, "x").await;
+        for answer in [payer.client.get(&format!("/v1/soul/jobs/{job}"), &[]).await, read(&payer, &job).await] {
+            assert_eq!(answer.error(), (401, "proof_required".to_owned()));
+            let message = answer.json()["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("x-agent-proof") && !message.contains("X-Agent-ID"), "{message}");
+        }
+        assert_eq!(payer.get(&format!("/v1/soul/jobs/{job}")).await.status, 200);
+        assert_eq!(shop.get(&format!("/jobs/{job}")).await.status, 200);
+    });
+}
+
 #[test]
 fn only_buyer_and_seller_see_a_job_and_only_the_buyer_rates_it() {
     run(async {
@@ -239,6 +257,12 @@ fn only_buyer_and_seller_see_a_job_and_only_the_buyer_rates_it() {
 
         let nobody = payer.client.get(&format!("/v1/soul/jobs/{job}"), &[]).await;
         assert_eq!(nobody.error(), (401, "proof_required".to_owned()));
+        for path in [job.clone(), format!("{job}/files")] {
+            let nobody = payer.client.get(&format!("/v1/soul/jobs/{path}"), &[]).await;
+            for enough in ["X-Agent-ID", "x-agent-proof", "access token", "soul key"] {
+                assert!(nobody.json()["message"].as_str().unwrap().contains(enough), "{enough}: {}", nobody.text);
+            }
+        }
         assert_eq!(read(&stranger, &job).await.error(), (403, "forbidden".to_owned()));
         assert_eq!(read(&stranger, &format!("{job}/files")).await.error(), (403, "forbidden".to_owned()));
         assert_eq!(rate(&stranger, &job, &json!({"rating": 5})).await.error(), (403, "forbidden".to_owned()));
@@ -502,7 +526,10 @@ fn work_of_a_dead_worker_is_paid_back() {
             (job["status"] == "failed").then_some(job)
         });
         let failed = failed.await;
-        assert_eq!((&failed["error"]["reason"], &failed["credited_usdc"]), (&json!("deadline_exceeded"), &json!(0.5)));
+        assert_eq!(
+            (&failed["error"]["reason"], &failed["credited_usdc"]),
+            (&json!("deadline_exceeded"), &json!("0.500000"))
+        );
         let account = account::load(&stack.app.db, payer.agent()).await.unwrap();
         assert_eq!(account.credits.to_string(), "0.500000");
         let seller = shop.get("/balance").await.json();

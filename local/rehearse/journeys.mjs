@@ -85,6 +85,8 @@ journeys.lookup = async (me) => {
   const { transaction } = JSON.parse(atob(bought.headers.get('payment-response')));
   expect(await me.ask('GET', `/v1/payments/${transaction}`), 200);
   expect(await me.own('GET', `/v1/requests/${bought.json.data.request_id}`), 200);
+  const { requests } = expect(await me.own('GET', '/v1/requests?limit=100'), 200).json;
+  check(requests.some(({ request_id }) => request_id === bought.json.data.request_id), 'the list of requests lacks one');
   // A register that is asked, and asked again: the second answer is kept. Both are above 8 KB, and so kept beside their jobs.
   const filings = { cik: '320193', limit: 50 };
   const register = '/v1/tools/lookup/company-filings';

@@ -291,8 +291,9 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 9] = [
+const IN_SETTINGS_FILE: [&str; 10] = [
     "PRICES",
+    "SOUL_REQUIRE_PROOF",
     "SMS_COUNTRIES",
     "SMS_DAILY_SEGMENTS",
     "SMS_TOPICS",

@@ -65,6 +65,7 @@ const FREE: &[Route] = &[
     Route { group: "checkout", method: "POST", path: "/v1/checkout_sessions/{id}/cancel" },
     Route { group: "checkout", method: "GET", path: "/acp/handlers/{handler}/{document}" },
     Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
+    Route { group: "requests", method: "GET", path: "/v1/requests" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "requests", method: "GET", path: "/v1/submissions/recover" },

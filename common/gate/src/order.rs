@@ -178,7 +178,7 @@ impl<'a> Order<'a> {
                 format!("memo, decisionContext and valueTag may have {MAX_METADATA_BYTES} bytes together"),
             ));
         }
-        let goal_id = attached.get("decisionContext").and_then(|context| context["goalId"].as_str()).map(str::to_owned);
+        let goal_id = goal_id(attached.get("decisionContext"))?;
         let said = CallHeaders::read(call.headers)?;
         let ignored = ignored(call.tool, &body);
         let canonical = canonical_json(&Value::Object(body));
@@ -345,6 +345,17 @@ fn misplaced_guards(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<FieldErro
     let short = body.keys().filter(|name| name.len() <= 32);
     let others = short.filter(|name| !tool.input.iter().any(|field| field.name == name.as_str()));
     others.filter_map(|name| Some(FieldError::new(name, meant(name)?))).take(MAX_IGNORED).collect()
+}
+
+/// The goal of a decision context: `goalId`, or `goal_id`, as receipts spell it.
+fn goal_id(context: Option<&Value>) -> Result<Option<String>, ApiError> {
+    let read = |name: &str| context.and_then(|context| context[name].as_str());
+    match (read("goalId"), read("goal_id")) {
+        (Some(first), Some(second)) if first != second => {
+            Err(ApiError::field("decisionContext.goal_id", "must be the same as goalId, or be left out"))
+        }
+        (first, second) => Ok(first.or(second).map(str::to_owned)),
+    }
 }
 
 /// The paths of a body's members that nothing reads, the first 20. They are dropped, and the answer names them: nobody should

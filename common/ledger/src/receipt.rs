@@ -69,7 +69,7 @@ pub struct Receipt {
     /// Transaction hash, once settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settlement_tx: Option<String>,
-    /// Group of receipts, from the caller's `decisionContext.goalId`.
+    /// Group of receipts, from the caller's `decisionContext.goalId` or `goal_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_id: Option<String>,
     /// Canonical JSON of what the caller attached: memo, decisionContext, valueTag.

@@ -164,8 +164,8 @@ fn summary(job: &Job, now: Timestamp) -> Value {
         view["error"] = json!({"code": error.code, "reason": error.reason, "message": error.message});
     }
     if let Some(credited) = job.credited {
-        view["credited_usdc"] = credited.to_number();
-        view["kept_usdc"] = job.kept.unwrap_or_default().to_number();
+        view["credited_usdc"] = json!(credited.to_string());
+        view["kept_usdc"] = json!(job.kept.unwrap_or_default().to_string());
     }
     view
 }

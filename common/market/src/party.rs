@@ -73,10 +73,11 @@ async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<As
         return Ok(Asker::Soul(soul.slug.to_string()));
     }
     let is_proven = headers.contains_key("x-agent-proof") || headers::bearer(headers)?.is_some();
-    if is_proven || market.app.config.soul_require_proof {
+    let by_name = !market.app.config.soul_require_proof;
+    if is_proven {
         return Ok(Asker::Agent(market.app.caller(headers, needed).await?.agent));
     }
-    let named = headers::agent_name(headers)?.ok_or(ApiError::ProofRequired)?;
+    let named = headers::agent_name(headers)?.filter(|_| by_name).ok_or(ApiError::PartyRequired { by_name })?;
     // Without a proof, the request counts against the source address, so that a stranger cannot use up the named agent's
     // limit.
     limits::take(&market.app, Subject::source(), Class::of_free(needed)).await?;

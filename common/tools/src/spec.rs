@@ -386,6 +386,7 @@ pub static RECEIPT_FIELDS: &[Field] = &[
             fields: &[
                 Field::optional("goal", Kind::Text { min: 0, max: 1000, format: None }, "What the agent is after"),
                 Field::optional("goalId", Kind::Text { min: 0, max: 255, format: None }, "Groups receipts by goal"),
+                Field::optional("goal_id", Kind::Text { min: 0, max: 255, format: None }, "The same as goalId"),
                 Field::optional(
                     "alternatives",
                     Kind::List { of: &Kind::Text { min: 0, max: 1000, format: None }, max: 50 },

@@ -228,6 +228,24 @@ pub static READS: &[Read] = &[
         fields: &[PERIOD],
     },
     Read {
+        name: "requests",
+        title: "Requests",
+        about: "Your paid calls with ids and states, newest first, without results: to find an id that you lost",
+        group: "requests",
+        method: Method::GET,
+        path: "/v1/requests",
+        fields: &[
+            PAGE,
+            Field::optional("before", SHORT, "next_before of the previous page, or a time; ISO 8601"),
+            Field::optional(
+                "status",
+                Kind::Choice(&["pending", "processing", "completed", "failed"]),
+                "Only calls in this state",
+            ),
+            Field::optional("tool", SHORT, "Only calls of this tool, by its name or path over HTTP"),
+        ],
+    },
+    Read {
         name: "payment_status",
         title: "State of a payment",
         about: "The state of a payment that was signed for this service, and what it bought",

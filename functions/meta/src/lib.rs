@@ -107,7 +107,7 @@ async fn index(State(meta): State<Meta>, headers: HeaderMap) -> Response {
         "network": config.chain.caip2(),
         "tools": tools,
         "how_to_pay": "POST to a tool's path: the 402 answer says what to sign (x402 v1 and v2)",
-        "jobs": "GET /v1/requests/{id}",
+        "jobs": "GET /v1/requests/{id}; yours: GET /v1/requests",
         "payments": "GET /v1/payments/{reference}, a nonce or a transaction hash",
         "discover": "/v1/tools/discover",
         "for_agents": "/llms.txt",

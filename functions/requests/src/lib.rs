@@ -9,6 +9,7 @@ use axum::routing::get;
 use base::ids::RequestId;
 use catalog::CATALOG;
 use gate::app::App;
+use gate::jobs::list::{self, Filter};
 use gate::jobs::{Job, store, view};
 use gate::limits::{self, Class, Reader, Subject};
 use gate::{came_to_nothing, respond, status};
@@ -23,10 +24,24 @@ use tools_email::{domain, recipient, send};
 
 pub fn router(app: App) -> Router {
     let router = Router::new()
+        .route("/v1/requests", get(requests))
         .route("/v1/requests/{id}", get(request))
         .route("/v1/payments/{reference}", get(payment))
         .route("/v1/submissions/recover", get(recover));
     api::routes::finish(router.with_state(app))
+}
+
+/// `GET /v1/requests`: the caller's jobs, newest first, for an agent that lost an id.
+async fn requests(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
+    let answer = async {
+        let caller = app.caller(&headers, Scope::Read).await?;
+        let filter = Filter::read(query.as_deref(), app.catalog)?;
+        let page = list::list(&app.db, caller.agent, &filter, app.clock.now()).await?;
+        let body = json!({"requests": page.requests, "next_before": page.next});
+        limits::take_list(&app, Subject::Agent(caller.agent), Class::Export, body.to_string().len()).await?;
+        Ok(private_json(StatusCode::OK, &body))
+    };
+    respond(answer.await)
 }
 
 /// `GET /v1/requests/{id}`: a job, for its owner. Costs one eventually consistent read, and the proof's nonce. For sent

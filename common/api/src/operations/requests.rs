@@ -1,13 +1,14 @@
 //! The state of paid calls, payments and submissions.
 
 use base::input::{Field, Kind};
+use gate::jobs::list::MAX_LIMIT;
 use platform::http::headers::MAX_KEY_BYTES;
 
 use super::messaging::PROVISIONING;
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
 use super::tools::SETTLED;
-use super::{Answer, Auth, Operation};
+use super::{Answer, Auth, Link, Operation};
 
 /// Endpoints that accept durable submissions, as clients name them: the path after `/v1/tools/`.
 pub static DURABLE: &[&str] = &[
@@ -19,6 +20,10 @@ pub static DURABLE: &[&str] = &[
     "lookup/person-email-status",
     "identity/start",
 ];
+
+/// The states of a request, as its list is asked for one.
+const STATES: &[&str] = &["pending", "processing", "completed", "failed"];
+const STATUS: Shape = Shape::Choice(STATES);
 
 /// The query of a recovery.
 pub static RECOVER: [Field; 2] = [
@@ -37,7 +42,7 @@ pub static REQUEST: Named = Named {
     shape: Shape::Object(&[
         has("request_id", Shape::Uuid),
         has("tool", Shape::Text),
-        has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+        has("status", STATUS),
         has("receipt_id", Shape::Text),
         has("settlement_status", SETTLEMENT),
         has("created_at", Shape::Time),
@@ -60,6 +65,19 @@ pub static REQUEST: Named = Named {
         may("domain_info", Shape::Object(DOMAIN)).about("For sent e-mail: the sender's domain"),
     ]),
 };
+
+/// A row of the list.
+static LISTED: &[Member] = &[
+    has("request_id", Shape::Uuid),
+    has("tool", Shape::Text),
+    has("status", STATUS),
+    has("receipt_id", Shape::Text),
+    has("settlement_status", SETTLEMENT),
+    has("amount_usdc", Shape::Usdc).about("The price"),
+    has("created_at", Shape::Time),
+    has("updated_at", Shape::Time),
+    may("soul_job_id", Shape::Text).about("For a soul's service: see GET /v1/soul/jobs/{id}"),
+];
 
 static PROGRESS: &[Member] = &[may("message", Shape::Text), may("percent", Shape::Integer)];
 
@@ -86,7 +104,7 @@ static PAYMENT: &[Member] = &[
     may("request_id", Shape::Uuid).about("Only for its payer, by proof or access token"),
     may("amount_usdc", Shape::Usdc),
     may("transaction", Shape::OrNull(&Shape::Hash)),
-    may("job_status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+    may("job_status", STATUS),
     may("credited_usdc", Shape::OrNull(&Shape::Usdc)),
     may("kept_usdc", Shape::OrNull(&Shape::Usdc)),
     may("reason", Shape::OrNull(&Shape::Text)),
@@ -96,6 +114,37 @@ static PAYMENT: &[Member] = &[
 const STATE: Shape = Shape::Text;
 
 pub static OPERATIONS: &[Operation] = &[
+    Operation::get("/v1/requests", "listRequests", "Your requests, newest first")
+        .about(
+            "For an agent that lost a `request_id`: what it bought, and the calls that its numbers answered, as long as they \
+             can be read (30 days, some 7). A page that looks for a `status` or a `tool` may have fewer than `limit`, or none, \
+             and a `next_before`.",
+        )
+        .auth(Auth::Agent)
+        .query(&[
+            Field::optional("limit", Kind::Integer { min: 1, max: MAX_LIMIT as i64 }, "At most this many; default 20"),
+            Field::optional(
+                "before",
+                Kind::Text { min: 0, max: 64, format: None },
+                "Only requests made before this time, or a page's `next_before`",
+            ),
+            Field::optional("status", Kind::Choice(STATES), "Only requests in this state"),
+            Field::optional("tool", Kind::Text { min: 0, max: 100, format: None }, "Only of this tool, by its name or path"),
+        ])
+        .answers(&[Answer::ok(
+            "The requests, without input and result",
+            Shape::Object(&[
+                has("requests", Shape::List(&Shape::Object(LISTED))),
+                has("next_before", Shape::OrNull(&Shape::Text)).about("`before` of the next page; null on the last one"),
+            ]),
+        )])
+        .links(&[Link {
+            name: "poll",
+            status: 200,
+            to: "getRequest",
+            parameters: &[("id", "$response.body#/requests/0/request_id")],
+        }])
+        .beyond_schema("`before` has to be a time or a page's `next_before`"),
     Operation::get("/v1/requests/{id}", "getRequest", "The state of a paid call")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(SETTLED)])
@@ -124,7 +173,7 @@ pub static OPERATIONS: &[Operation] = &[
         Shape::Object(&[
             has("request_id", Shape::Uuid),
             has("receipt_id", Shape::Text),
-            has("status", Shape::Choice(&["pending", "processing", "completed", "failed"])),
+            has("status", STATUS),
             has("settlement_status", SETTLEMENT),
             has("idempotency_key", Shape::Text),
             has("tool", Shape::Text),

@@ -243,8 +243,8 @@ pub static JOB: &[Member] = &[
     may("progress", Shape::Object(PROGRESS)),
     may("deadline", Shape::Time),
     may("error", Shape::Object(JOB_ERROR)),
-    may("credited_usdc", Shape::Number).about("Paid back as credits, because the work failed"),
-    may("kept_usdc", Shape::Number).about("Not paid back: what the work had used up for paid tools and the model"),
+    may("credited_usdc", Shape::Usdc).about("Paid back as credits, because the work failed"),
+    may("kept_usdc", Shape::Usdc).about("Not paid back: what the work had used up for paid tools and the model"),
 ];
 
 static RESULT: &[Member] = &[

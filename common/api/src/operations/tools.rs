@@ -286,7 +286,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
     Operation {
         sells: Some(tool),
         beyond_schema: "before a price is quoted: your X-Max-Cost-USDC, and input rules that no schema can express (public hosts, a \
-                        seller's own schema, texts that may not be sent)",
+                        seller's own schema, texts that may not be sent, a `goal_id` unlike `goalId`)",
         ..Operation::post(path, id(tool, path), tool.summary)
             .auth(auth)
             .headers(HEADERS)

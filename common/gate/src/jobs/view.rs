@@ -30,13 +30,9 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     Ok(message)
 }
 
-/// The body of `GET /v1/requests/{id}`. `result` is absent until there is one, because a known client treats a
-/// falsy `result` as missing.
-///
-/// # Errors
-/// 410 for a result that is no longer stored.
-pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
-    let mut body = json!({
+/// What every view of a job for its owner begins with.
+fn head(job: &Job) -> Value {
+    json!({
         "request_id": job.request_id,
         "tool": job.tool,
         "status": job.status(),
@@ -44,7 +40,26 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
         "settlement_status": job.settlement_status(),
         "created_at": job.created.to_string(),
         "updated_at": job.updated.to_string(),
-    });
+    })
+}
+
+/// A row of `GET /v1/requests`: neither input nor result.
+pub fn listed(job: &Job) -> Value {
+    let mut row = head(job);
+    row["amount_usdc"] = json!(job.price.to_string());
+    if job.sold.as_ref().is_some_and(|sold| sold.service.is_some()) {
+        row["soul_job_id"] = json!(job.request_id.soul_job());
+    }
+    row
+}
+
+/// The body of `GET /v1/requests/{id}`. `result` is absent until there is one, because a known client treats a
+/// falsy `result` as missing.
+///
+/// # Errors
+/// 410 for a result that is no longer stored.
+pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
+    let mut body = head(job);
     if let Some(stored) = &job.result {
         body["result"] = result(blobs, job, stored).await?.ok_or(ApiError::ResultExpired)?;
         body["provider"] = json!(stored.provider);

@@ -39,6 +39,8 @@ const LISTED_WORK: usize = 50_000;
 /// Most errors listed, and the longest message, in characters.
 const MAX_LISTED: usize = 50;
 const MAX_MESSAGE: usize = 300;
+/// What a schema's `type` may be.
+const TYPES: &str = "must be one of array, boolean, integer, null, number, object, string";
 /// Compiled schemas cached per process. Each takes at most 4 MB, with its patterns' caches.
 const KEPT: usize = 16;
 
@@ -133,9 +135,31 @@ fn compile(schema: &Value) -> Result<Compiled, Vec<FieldError>> {
         root.remove("$id");
         root.remove("$schema");
     }
-    let validator = build(&schema, PATTERN_SIZE)
-        .map_err(|error| vec![FieldError::new(dotted(error.instance_path().as_str()), short(&error.to_string()))])?;
+    let validator = build(&schema, PATTERN_SIZE).map_err(|error| {
+        let place = dotted(error.instance_path().as_str());
+        let is_type = place == "type" || place.ends_with(".type");
+        let message = match in_our_words(&error) {
+            Some(_) if is_type => TYPES.to_owned(),
+            Some(message) => message.to_owned(),
+            None => short(&error.to_string()),
+        };
+        vec![FieldError::new(place, message)]
+    })?;
     Ok(Compiled { validator, cost })
+}
+
+/// What is wrong, where the library would speak of keywords instead of the value.
+fn in_our_words(error: &ValidationError<'_>) -> Option<&'static str> {
+    match error.kind() {
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            Some("matches none of the schemas of which it has to match one")
+        }
+        ValidationErrorKind::OneOfMultipleValid { .. } => {
+            Some("matches several of the schemas of which it has to match exactly one")
+        }
+        ValidationErrorKind::Not { .. } => Some("matches a schema that it must not match"),
+        _ => None,
+    }
 }
 
 /// Compiles a schema. Patterns have a size limit, and run in linear time.
@@ -177,7 +201,10 @@ fn describe(error: &ValidationError<'_>, errors: &mut Vec<FieldError>) {
             let unexpected = unexpected.iter().take(MAX_LISTED);
             errors.extend(unexpected.map(|name| FieldError::new(short(&below(name)), "is not expected")));
         }
-        _ => errors.push(FieldError::new(short(&place), short(&error.masked().to_string()))),
+        _ => {
+            let message = in_our_words(error).map_or_else(|| short(&error.masked().to_string()), str::to_owned);
+            errors.push(FieldError::new(short(&place), message));
+        }
     }
 }
 

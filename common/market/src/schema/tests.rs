@@ -49,6 +49,30 @@ fn ordinary_schemas_are_taken() {
     assert!(!secret[0].message.contains("secret"), "{secret:?}");
 }
 
+/// The library's messages name keywords, which says nothing to a buyer, and little to a seller who misspelt a type.
+#[test]
+fn alternatives_are_told_in_our_words() {
+    for (schema, place) in [
+        (json!({"type": "objct"}), "type"),
+        (json!({"type": 5}), "type"),
+        (json!({"properties": {"a": {"type": ["string", "text"]}}}), "properties.a.type"),
+    ] {
+        assert_eq!(admit(&schema).unwrap_err(), [FieldError::new(place, TYPES)], "{schema}");
+    }
+    let forms = json!([{"type": "integer"}, {"minimum": 0}]);
+    for (schema, value, expected) in [
+        (json!({"anyOf": forms}), json!(-0.5), "matches none of the schemas of which it has to match one"),
+        (json!({"oneOf": forms}), json!(-0.5), "matches none of the schemas of which it has to match one"),
+        (json!({"oneOf": forms}), json!(1), "matches several of the schemas of which it has to match exactly one"),
+        (json!({"not": {"type": "string"}}), json!("a secret"), "matches a schema that it must not match"),
+    ] {
+        assert_eq!(validate(&schema, &value).unwrap_err(), [FieldError::new("", expected)], "{schema}");
+        let inside = json!({"properties": {"a": schema}});
+        let errors = validate(&inside, &json!({"a": value})).unwrap_err();
+        assert_eq!(errors, [FieldError::new("a", expected)], "{inside}");
+    }
+}
+
 #[test]
 fn unbounded_schemas_are_refused_with_their_place() {
     let doubling = |levels: usize| {

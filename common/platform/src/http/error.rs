@@ -43,6 +43,10 @@ pub enum ApiError {
     },
     /// The route needs a proof of the wallet and got none.
     ProofRequired,
+    /// A soul's job was asked for by nobody. `by_name`: the bare address of its buyer or its seller would do.
+    PartyRequired {
+        by_name: bool,
+    },
     /// The tool also needs an agent proof beside the payment: it is about the wallet's own identity.
     AgentProofRequired,
     InvalidProof(ProofError),
@@ -274,6 +278,7 @@ impl ApiError {
             ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
             ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
             ApiError::ProofRequired
+            | ApiError::PartyRequired { .. }
             | ApiError::AgentProofRequired
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
@@ -326,7 +331,7 @@ impl ApiError {
             ApiError::InvalidQuote => "invalid_quote",
             ApiError::QuoteMismatch => "quote_mismatch",
             ApiError::ExceedsCallerBudget { .. } => "exceeds_caller_budget",
-            ApiError::ProofRequired => "proof_required",
+            ApiError::ProofRequired | ApiError::PartyRequired { .. } => "proof_required",
             ApiError::AgentProofRequired => "agent_proof_required",
             ApiError::InvalidProof(_) => "invalid_proof",
             ApiError::AccessTokenInvalid => "access_token_invalid",
@@ -403,6 +408,13 @@ impl ApiError {
                 format!("the price {price} USDC is above your X-Max-Cost-USDC of {cap}; raise it to go on")
             }
             ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
+            ApiError::PartyRequired { by_name } => {
+                let name = if *by_name { "the wallet's address in X-Agent-ID, or " } else { "" };
+                format!(
+                    "a job is shown to its buyer and its seller: send {name}a proof of the wallet in x-agent-proof, an access \
+                     token or the soul key (Authorization: Bearer)"
+                )
+            }
             ApiError::AgentProofRequired => {
                 "this tool needs the header x-agent-proof in addition to the payment; nothing was charged".to_owned()
             }
@@ -745,6 +757,7 @@ mod tests {
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
             (ApiError::ExceedsCallerBudget { price: Usdc::ZERO, cap: Usdc::ZERO }, 400, "exceeds_caller_budget"),
             (ApiError::ProofRequired, 401, "proof_required"),
+            (ApiError::PartyRequired { by_name: true }, 401, "proof_required"),
             (ApiError::AgentProofRequired, 401, "agent_proof_required"),
             (ApiError::InvalidProof(ProofError::Expired), 401, "invalid_proof"),
             (ApiError::AccessTokenInvalid, 401, "access_token_invalid"),
