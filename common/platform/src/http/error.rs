@@ -751,7 +751,7 @@ mod tests {
             message: "full".to_owned(),
             retry_after_secs: 9,
         };
-        let rows: [(ApiError, u16, &str); 46] = [
+        let rows: [(ApiError, u16, &str); 47] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
