@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base::clock::Timestamp;
+use base::clock::{Clock, Timestamp};
 use base::money::Usdc;
 use evm::Address;
 use ledger::earning::SaleEnd::{Completed, Failed};
@@ -13,7 +13,7 @@ use ledger::seller::EntryKind;
 use local::stack::Background;
 use local::{Options, Stack};
 use market::counting::{self, BATCH, ROUNDS};
-use market::{payouts, recent, reputation, service, wallet};
+use market::{payouts, recent, reputation, service, statistics, wallet};
 use serde_json::json;
 
 use crate::support::proxy::{Life, Proxy, throttled, transaction_conflict};
@@ -50,6 +50,13 @@ async fn check(seller: &Seller, sales: u64, purchases: u64, failed: u64) {
     assert_eq!(work.total_executions, sales);
     let kept = reputation::load_latest(&seller.db, &seller.slug).await.unwrap();
     assert_eq!((kept.completed, kept.refunded), (sales + purchases, failed));
+    // Midnight may have passed since the sales ended.
+    let told = statistics::told(&seller.db, &seller.slug, 2, Clock::system().now()).await.unwrap();
+    let totals = &told["totals"];
+    let counted = ["completed_jobs", "purchases", "failed_jobs", "failed_purchases"];
+    let [done, bought, failed_jobs, failed_purchases] = counted.map(|name| totals[name].as_u64().expect("a count"));
+    assert_eq!([done, bought, failed_jobs + failed_purchases], [sales, purchases, failed], "{told}");
+    assert_eq!(totals["revenue"], json!(balance.total_earnings.to_string()), "{told}");
 }
 
 #[test]
@@ -203,7 +210,7 @@ fn counting_is_cheap_and_bounded() {
                 seen.iter().map(|seen| seen.write_units).sum::<f64>(),
             )
         };
-        for (count, most_writes) in [(1, 26.0), (BATCH, 190.0)] {
+        for (count, most_writes) in [(1, 28.0), (BATCH, 192.0)] {
             seller.record(&sales(count).collect::<Vec<_>>()).await;
             proxy.take_seen();
             assert_eq!(counting::fold(&seller.db, &seller.slug, ROUNDS, now).await.unwrap().records, count);
@@ -217,7 +224,7 @@ fn counting_is_cheap_and_bounded() {
         let first = seller.get("balance").await;
         let asked = proxy.take_seen();
         assert_eq!(first["uncounted"], true, "{first}");
-        assert!(asked.len() <= ROUNDS * (BATCH + 8) + 10, "{} requests", asked.len());
+        assert!(asked.len() <= ROUNDS * (BATCH + 9) + 10, "{} requests", asked.len());
         let second = seller.get("balance").await;
         assert_eq!(second.get("uncounted"), None);
         assert_eq!(second["balance"]["total_jobs"], 1 + BATCH + ROUNDS * BATCH + 60);
