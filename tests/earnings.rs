@@ -195,6 +195,42 @@ fn a_job_that_ends_is_counted_as_one_sale() {
     });
 }
 
+/// Each sale is in the row of the day on which it ended, and old days are not shown.
+#[test]
+fn sales_are_counted_on_the_day_they_ended() {
+    run(async {
+        let stack = still_stack(None).await;
+        let (seller, now) = (Seller::new(&stack).await, Timestamp::from_secs(1_795_249_530));
+        let ago = |days: u64| now.minus(Duration::from_secs(days * 24 * 3600));
+        let mut sales: Vec<_> = [0, 0, 1, 29, 30, 89, 90]
+            .into_iter()
+            .map(|days| seller.sale(10_000, someone(), Completed, ago(days), SECOND))
+            .collect();
+        sales[1].sold.service = None;
+        sales.push(seller.sale(10_000, someone(), Failed, ago(1), SECOND));
+        seller.record(&sales).await;
+        assert_eq!(counting::fold(&seller.db, &seller.slug, ROUNDS, now).await.unwrap().records, 8);
+        for (days, dates, done) in [(1, 1, 1), (2, 2, 2), (30, 3, 3), (31, 4, 4), (90, 5, 5)] {
+            let told = statistics::told(&seller.db, &seller.slug, days, now).await.unwrap();
+            let daily = told["daily"].as_array().unwrap();
+            let ordered = daily.is_sorted_by(|one, next| one["date"].as_str() < next["date"].as_str());
+            assert_eq!(
+                (daily.len(), &told["totals"]["completed_jobs"], ordered),
+                (dates, &json!(done), true),
+                "{told}"
+            );
+            let last = daily.last().unwrap();
+            assert_eq!(
+                (&last["purchases"], &last["purchase_revenue"], &last["revenue"]),
+                (&json!(1), &json!("0.008000"), &json!("0.016000"))
+            );
+        }
+        let two = statistics::told(&seller.db, &seller.slug, 2, now).await.unwrap();
+        let work = json!({"service": SERVICE, "completed_jobs": 1, "failed_jobs": 1, "revenue": "0.008000"});
+        assert_eq!(two["daily"][0]["services"], json!([work]));
+    });
+}
+
 /// The cost of counting a sale, and that a seller with many sales still gets an answer.
 #[test]
 fn counting_is_cheap_and_bounded() {
