@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base::clock::Timestamp;
+use base::clock::{Clock, Timestamp};
 use base::money::Usdc;
 use evm::Address;
 use ledger::earning::SaleEnd::{Completed, Failed};
@@ -13,7 +13,7 @@ use ledger::seller::EntryKind;
 use local::stack::Background;
 use local::{Options, Stack};
 use market::counting::{self, BATCH, ROUNDS};
-use market::{payouts, recent, reputation, service, wallet};
+use market::{payouts, recent, reputation, service, statistics, wallet};
 use serde_json::json;
 
 use crate::support::proxy::{Life, Proxy, throttled, transaction_conflict};
@@ -50,6 +50,13 @@ async fn check(seller: &Seller, sales: u64, purchases: u64, failed: u64) {
     assert_eq!(work.total_executions, sales);
     let kept = reputation::load_latest(&seller.db, &seller.slug).await.unwrap();
     assert_eq!((kept.completed, kept.refunded), (sales + purchases, failed));
+    // Midnight may have passed since the sales ended.
+    let told = statistics::told(&seller.db, &seller.slug, 2, Clock::system().now()).await.unwrap();
+    let totals = &told["totals"];
+    let counted = ["completed_jobs", "purchases", "failed_jobs", "failed_purchases"];
+    let [done, bought, failed_jobs, failed_purchases] = counted.map(|name| totals[name].as_u64().expect("a count"));
+    assert_eq!([done, bought, failed_jobs + failed_purchases], [sales, purchases, failed], "{told}");
+    assert_eq!(totals["revenue"], json!(balance.total_earnings.to_string()), "{told}");
 }
 
 #[test]
@@ -188,6 +195,42 @@ fn a_job_that_ends_is_counted_as_one_sale() {
     });
 }
 
+/// Each sale is in the row of the day on which it ended, and old days are not shown.
+#[test]
+fn sales_are_counted_on_the_day_they_ended() {
+    run(async {
+        let stack = still_stack(None).await;
+        let (seller, now) = (Seller::new(&stack).await, Timestamp::from_secs(1_795_249_530));
+        let ago = |days: u64| now.minus(Duration::from_secs(days * 24 * 3600));
+        let mut sales: Vec<_> = [0, 0, 1, 29, 30, 89, 90]
+            .into_iter()
+            .map(|days| seller.sale(10_000, someone(), Completed, ago(days), SECOND))
+            .collect();
+        sales[1].sold.service = None;
+        sales.push(seller.sale(10_000, someone(), Failed, ago(1), SECOND));
+        seller.record(&sales).await;
+        assert_eq!(counting::fold(&seller.db, &seller.slug, ROUNDS, now).await.unwrap().records, 8);
+        for (days, dates, done) in [(1, 1, 1), (2, 2, 2), (30, 3, 3), (31, 4, 4), (90, 5, 5)] {
+            let told = statistics::told(&seller.db, &seller.slug, days, now).await.unwrap();
+            let daily = told["daily"].as_array().unwrap();
+            let ordered = daily.is_sorted_by(|one, next| one["date"].as_str() < next["date"].as_str());
+            assert_eq!(
+                (daily.len(), &told["totals"]["completed_jobs"], ordered),
+                (dates, &json!(done), true),
+                "{told}"
+            );
+            let last = daily.last().unwrap();
+            assert_eq!(
+                (&last["purchases"], &last["purchase_revenue"], &last["revenue"]),
+                (&json!(1), &json!("0.008000"), &json!("0.016000"))
+            );
+        }
+        let two = statistics::told(&seller.db, &seller.slug, 2, now).await.unwrap();
+        let work = json!({"service": SERVICE, "completed_jobs": 1, "failed_jobs": 1, "revenue": "0.008000"});
+        assert_eq!(two["daily"][0]["services"], json!([work]));
+    });
+}
+
 /// The cost of counting a sale, and that a seller with many sales still gets an answer.
 #[test]
 fn counting_is_cheap_and_bounded() {
@@ -203,7 +246,7 @@ fn counting_is_cheap_and_bounded() {
                 seen.iter().map(|seen| seen.write_units).sum::<f64>(),
             )
         };
-        for (count, most_writes) in [(1, 26.0), (BATCH, 190.0)] {
+        for (count, most_writes) in [(1, 28.0), (BATCH, 192.0)] {
             seller.record(&sales(count).collect::<Vec<_>>()).await;
             proxy.take_seen();
             assert_eq!(counting::fold(&seller.db, &seller.slug, ROUNDS, now).await.unwrap().records, count);
@@ -217,7 +260,7 @@ fn counting_is_cheap_and_bounded() {
         let first = seller.get("balance").await;
         let asked = proxy.take_seen();
         assert_eq!(first["uncounted"], true, "{first}");
-        assert!(asked.len() <= ROUNDS * (BATCH + 8) + 10, "{} requests", asked.len());
+        assert!(asked.len() <= ROUNDS * (BATCH + 9) + 10, "{} requests", asked.len());
         let second = seller.get("balance").await;
         assert_eq!(second.get("uncounted"), None);
         assert_eq!(second["balance"]["total_jobs"], 1 + BATCH + ROUNDS * BATCH + 60);

@@ -246,6 +246,64 @@ fn a_deployment_may_require_proof_of_a_jobs_parties() {
     });
 }
 
+/// One job of each end and one purchase: the stream counts them, by day and service.
+#[test]
+fn statistics_show_each_sale_by_day_and_service() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "counted-days").await;
+        let other = Shop::open(&stack, "sells-nothing").await;
+        let payer = Payer::with(&stack, 5_000_000).await;
+        let statistics = async |shop: &Shop, query: &str| shop.get(&format!("/statistics{query}")).await;
+        for days in ["0", "91", "-1", "1.5", "all"] {
+            let refused = statistics(&shop, &format!("?days={days}")).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{days}");
+            assert_eq!(refused.json()["details"][0]["path"], "days", "{days}");
+        }
+        let nothing = statistics(&shop, "").await.json();
+        assert_eq!(
+            (&nothing["days"], &nothing["daily"], &nothing["totals"]["services"]),
+            (&json!(30), &json!([]), &json!([]))
+        );
+
+        for (words, path, body) in
+            [("done", "complete", json!({"result": "short"})), ("not done", "fail", json!({"reason": "it rained"}))]
+        {
+            let job = buy(&shop, &payer, words).await;
+            assert_eq!(shop.claim(&job).await.status, 200);
+            let ended = shop.send("POST", &format!("/jobs/{job}/{path}"), &body).await;
+            assert_eq!(ended.status, 200, "{}", ended.text);
+        }
+        let bought = payer.buy(&shop.purchase_path(), &json!({})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let told = eventually("the sales to be counted", || async {
+            let told = statistics(&shop, "?days=90").await.json();
+            let totals = &told["totals"];
+            let counted =
+                ["completed_jobs", "failed_jobs", "purchases"].map(|name| totals[name].as_u64().expect("a count"));
+            (counted.iter().sum::<u64>() == 3).then_some(told)
+        })
+        .await;
+        let work = json!({"service": "summary", "completed_jobs": 1, "failed_jobs": 1, "revenue": "0.400000"});
+        let totals = json!({
+            "completed_jobs": 1, "failed_jobs": 1, "purchases": 1, "failed_purchases": 0,
+            "revenue": "2.000000", "purchase_revenue": "1.600000", "services": [work],
+        });
+        assert_eq!(told["totals"], totals);
+        let daily = told["daily"].as_array().expect("days");
+        assert!(daily.iter().all(|day| day["date"].as_str() <= told["to"].as_str() && day["date"].as_str() >= told["from"].as_str()), "{told}");
+        // Around midnight there are two.
+        if let [day] = &daily[..] {
+            let mut of_day = totals.clone();
+            of_day["date"] = day["date"].clone();
+            assert_eq!(*day, of_day);
+        }
+        assert_eq!(statistics(&other, "").await.json()["daily"], json!([]), "of one soul");
+        let balance = shop.get("/balance").await.json();
+        assert_eq!(balance["total_earned_usdc"].as_f64(), Some(2.0), "{balance}");
+    });
+}
+
 #[test]
 fn only_buyer_and_seller_see_a_job_and_only_the_buyer_rates_it() {
     run(async {

@@ -18,10 +18,11 @@ use platform::store::Key;
 use serde_json::{Value, json};
 
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Answer, Client, root, run, stack, stack_with};
+use crate::support::{Answer, Client, eventually, root, run, stack, stack_with};
 
 const REGISTER: &str = "/v1/soul/register";
 const SERVICES: &str = "/v1/soul/me/services";
+const ME: &str = "/v1/soul/me";
 
 /// A valid body; every slug has a text of its own.
 fn body(slug: &str) -> Value {
@@ -688,6 +689,142 @@ fn templates_and_service_types_work_unchanged() {
                 "price_usd": kind["default_price"], "sandbox": kind["requires_sandbox"], "input_schema": kind["input_schema"],
             });
             assert_eq!(all.send("POST", SERVICES, &body).await.status, 201, "{}", kind["slug"]);
+        }
+    });
+}
+
+/// The slugs that a search finds.
+async fn found(client: &Client, query: &str) -> Vec<String> {
+    let answer = client.get(&format!("/v1/soul/search?q={query}"), &[]).await.json();
+    let results = answer["results"].as_array().cloned().unwrap_or_default();
+    results.iter().map(|one| one["slug"].as_str().expect("a slug").to_owned()).collect()
+}
+
+#[test]
+fn a_seller_reads_and_renames_itself_and_is_found_by_the_new_name() {
+    run(async {
+        let stack = stack().await;
+        let service = json!({"name": "S", "slug": "ser", "price_usd": 1});
+        let first = [("name", json!("Quokka")), ("bio", json!("Herds wombats")), ("service", service)];
+        let seller = Seller::register(&stack, &with(body("own-soul"), &first)).await;
+        let client = &seller.client;
+        let (get, put) = (
+            async || seller.send("GET", ME, &Value::Null).await.json(),
+            async |change: Value| seller.send("PUT", ME, &change).await,
+        );
+        for key in [None, Some(format!("Bearer soul_{}", "0".repeat(64)))] {
+            let headers: Vec<(&str, &str)> = key.iter().map(|key| ("authorization", key.as_str())).collect();
+            for path in [ME.to_owned(), format!("{ME}/statistics")] {
+                assert_eq!(client.get(&path, &headers).await.error(), (401, "unauthorized".to_owned()), "{path}");
+            }
+        }
+
+        // What the profile shows, and more.
+        let (own, profile) = (get().await, seller.profile().await);
+        for (name, value) in profile["soul"].as_object().unwrap() {
+            assert_eq!(own["soul"][name], *value, "{name}");
+        }
+        assert_eq!(
+            (&own["soul"]["payout_address"], &own["soul"]["payout_address_verified"]),
+            (&json!(null), &json!(false))
+        );
+        let services = seller.send("GET", SERVICES, &Value::Null).await.json();
+        assert_eq!((&own["success"], &own["services"]), (&json!(true), &services["services"]));
+
+        assert_eq!(
+            (found(client, "quokka").await, found(client, "wombats").await),
+            (vec!["own-soul".to_owned()], vec!["own-soul".to_owned()])
+        );
+        let changed =
+            put(json!({"name": "Numbat", "bio": "Herds bilbies", "avatar_url": "https://example.com/b.png"})).await;
+        assert_eq!(changed.status, 200, "{}", changed.text);
+        assert_eq!(changed.json()["soul"]["name"], "Numbat");
+        for (query, is_found) in [("numbat", true), ("bilbies", true), ("quokka", false), ("wombats", false)] {
+            assert_eq!(!found(client, query).await.is_empty(), is_found, "{query}");
+        }
+        assert_eq!(seller.profile().await["soul"]["name"], "Numbat");
+        // Absent members stay, null removes.
+        let changed = put(json!({"bio": null})).await.json()["soul"].clone();
+        assert_eq!(
+            (&changed["name"], &changed["bio"], &changed["avatar_url"]),
+            (&json!("Numbat"), &json!(null), &json!("https://example.com/b.png"))
+        );
+        assert!(found(client, "bilbies").await.is_empty());
+        assert_eq!(put(json!({})).await.json()["soul"], changed, "nothing changes");
+        assert_eq!(put(json!({"bio": ""})).await.json()["soul"]["bio"], json!(null));
+
+        for (change, expected) in [
+            (json!({"name": ""}), vec!["name"]),
+            (json!({"name": null}), vec!["name"]),
+            (json!({"name": "x".repeat(256)}), vec!["name"]),
+            (json!({"name": "a\u{200b}b", "bio": "x".repeat(1001)}), vec!["name", "bio"]),
+            (json!({"avatar_url": "javascript:alert(1)"}), vec!["avatar_url"]),
+            (json!({"slug": "another-soul"}), vec!["slug"]),
+            (json!({"soul_md": "# Another\n\nIt has a text."}), vec!["soul_md"]),
+        ] {
+            let answer = put(change.clone()).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{change}: {}", answer.text);
+            assert_eq!(places(&answer), expected, "{change}");
+        }
+        for change in [json!({"name": "I sell heroin"}), json!({"bio": "Sells cocaine. Writes malware."})] {
+            assert_eq!(put(change.clone()).await.error(), (400, "content_blocked".to_owned()), "{change}");
+        }
+        assert_eq!(get().await["soul"]["name"], "Numbat");
+        assert_eq!(put(json!({"slug": "own-soul", "name": "Numbat"})).await.status, 200);
+
+        // Suspended, it keeps its price and is not for sale.
+        assert_eq!(seller.send("PUT", "/v1/soul/me/soul-price", &json!({"soul_price": 2})).await.status, 200);
+        registry::suspend(&stack.app, &"own-soul".parse().unwrap(), true).await.unwrap();
+        let own = get().await["soul"].clone();
+        assert_eq!(
+            (&own["status"], &own["soul_for_sale"], &own["soul_price"]),
+            (&json!("suspended"), &json!(false), &json!(2))
+        );
+        assert_eq!(put(json!({"name": "Dunnart"})).await.status, 200);
+        assert!(found(client, "dunnart").await.is_empty());
+        registry::suspend(&stack.app, &"own-soul".parse().unwrap(), false).await.unwrap();
+        assert_eq!(found(client, "dunnart").await, ["own-soul"]);
+    });
+}
+
+#[test]
+fn concurrent_changes_of_a_soul_all_stay() {
+    run(async {
+        let stack = stack().await;
+        let seller = &Seller::register(&stack, &with(body("busy-profile"), &[("name", json!("Quoll"))])).await;
+        let changes = [
+            (ME, json!({"name": "Potoroo"})),
+            (ME, json!({"bio": "Digs truffles"})),
+            (ME, json!({"avatar_url": "https://example.com/c.png"})),
+            ("/v1/soul/me/soul-price", json!({"soul_price": 3})),
+            ("/v1/soul/me/soul", json!({"soul_md": "# Potoroo\n\nYou dig for truffles."})),
+        ];
+        for answer in join_all(changes.iter().map(|(path, change)| seller.send("PUT", path, change))).await {
+            assert_eq!(answer.status, 200, "{}", answer.text);
+        }
+        let own = seller.send("GET", ME, &Value::Null).await.json()["soul"].clone();
+        let shown = ["name", "bio", "avatar_url", "soul_price", "version"].map(|name| own[name].clone());
+        let wanted = [json!("Potoroo"), json!("Digs truffles"), json!("https://example.com/c.png"), json!(3), json!(2)];
+        assert_eq!(shown, wanted);
+        // Changes that overlap leave the last of the index to each other.
+        let client = &seller.client;
+        let is_found =
+            async |query: &str| eventually(query, || async { found(client, query).await.into_iter().next() }).await;
+        assert_eq!((is_found("potoroo").await, is_found("truffles").await), (seller.slug.clone(), seller.slug.clone()));
+        assert!(found(client, "quoll").await.is_empty());
+
+        // Of concurrent names one stays, and it is the one that is found.
+        let names = ["Bettong", "Bandicoot", "Cuscus", "Wallaroo"];
+        let bodies = names.map(|name| json!({"name": name}));
+        for answer in join_all(bodies.iter().map(|body| seller.send("PUT", ME, body))).await {
+            assert_eq!(answer.status, 200, "{}", answer.text);
+        }
+        let name = seller.profile().await["soul"]["name"].as_str().expect("a name").to_owned();
+        let (last, earlier): (Vec<&str>, Vec<&str>) = names.iter().partition(|one| **one == name);
+        assert_eq!(last.len(), 1, "{name}");
+        assert_eq!(is_found(&name.to_lowercase()).await, seller.slug);
+        for one in earlier {
+            assert!(found(client, &one.to_lowercase()).await.is_empty(), "{one} beside {name}");
         }
     });
 }

@@ -67,7 +67,7 @@ impl World {
         for path in [BUDGETS, TOKENS, FREEZES, POLICY, HOOKS, "/v1/approvals", "/v1/tools/balance"] {
             seen.push(self.payer.get(path).await.json());
         }
-        for path in ["/services", "/soul/versions", "/balance", "/payouts"] {
+        for path in ["", "/statistics", "/soul/versions", "/balance", "/payouts"] {
             seen.push(self.shop.get(path).await.json());
         }
         seen.push(self.payer.client.get(&format!("/v1/soul/{}", self.shop.slug), &[]).await.json());
@@ -120,6 +120,8 @@ impl World {
             ("sayInCall", voice("exchange/x/turns"), Wallet, json!({"text": "Hello"})),
             ("rateSoulJob", "/v1/soul/jobs/job_x/rate".to_owned(), Wallet, json!({"rating": 5})),
             ("registerSoul", "/v1/soul/register".to_owned(), Nobody, new_soul),
+            ("changeOwnSoul", own(""), Soul, json!({"bio": "Reads"})),
+            ("rotateSoulKey", own("/rotate-key"), Soul, json!({})),
             ("createService", own("/services"), Soul, json!({"name": "C", "slug": "count", "price_usd": 1})),
             ("changeService", own("/services/summary"), Soul, json!({"price_usd": 2})),
             ("setSoulText", own("/soul"), Soul, json!({"soul_md": "# Strict\n\nIt has another text."})),
@@ -247,6 +249,34 @@ fn what_an_answer_says_can_be_sent_back() {
             assert_eq!(answer.status, 200, "{path}: {}", answer.text);
             assert_eq!(shown(path).await, before, "{path}");
         }
+
+        let profile = json!({"name": "A strict soul", "bio": "Sums up", "avatar_url": "https://example.com/a.png"});
+        let changed = shop.send("PUT", "", &profile).await;
+        assert_eq!(changed.status, 200, "{}", changed.text);
+        let before = shop.get("").await.json()["soul"].clone();
+        assert_eq!(changed.json()["soul"], before);
+        let again = shop.send("PUT", "", &before).await;
+        assert_eq!((again.status, &again.json()["soul"]), (200, &before), "{}", again.text);
+        for (member, value) in [
+            ("slug", json!("other")),
+            ("slug", Value::Null),
+            ("id", json!("other")),
+            ("status", json!("suspended")),
+            // The price and the wallet have routes of their own.
+            ("soul_price", json!(3)),
+            ("soul_price", Value::Null),
+            ("soul_for_sale", json!(false)),
+            ("payout_address", json!(someone().to_string())),
+            ("payout_address_verified", json!(true)),
+            // Of the whole answer, beside the soul.
+            ("services", json!([])),
+        ] {
+            let mut body = before.clone();
+            body[member] = value;
+            refused(&shop.send("PUT", "", &body).await, &[member]);
+        }
+        assert_eq!(shop.send("PUT", "", &json!({"soul_price": 2.0})).await.status, 200, "the same by value");
+        assert_eq!(shop.get("").await.json()["soul"], before);
 
         let cases = json!([{"name": "one", "input": {"text": "a"}, "checks": [{"path": "", "exists": true}]}]);
         let path = "/services/summary";

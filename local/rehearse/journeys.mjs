@@ -471,7 +471,9 @@ journeys.seller = async (me) => {
   const mine = (method, path, body, headers = {}) => me.ask(method, `/v1/soul/me${path}`, body, { ...seller, ...headers });
   const buyer = { 'x-agent-id': me.address };
 
-  // What it offers, changed in every way.
+  // The soul itself, and what it offers, changed in every way.
+  expect(await mine('GET', ''), 200);
+  expect(await mine('PUT', '', { name: 'A renamed seller', bio: 'Rehearses again' }), 200);
   expect(await mine('GET', '/services'), 200);
   expect(await mine('POST', '/services', { name: 'More', slug: 'more', price_usd: 0.5, category: 'data', executor: 'worker',
     webhook_url: page, input_schema: schema }), 201);
@@ -534,6 +536,7 @@ journeys.seller = async (me) => {
   check(failed.status === 'failed' && Number(failed.credited_usdc) === 0.6, JSON.stringify(failed));
 
   expect(await mine('GET', '/balance'), 200);
+  expect(await mine('GET', '/statistics?days=7'), 200);
   expect(await mine('GET', '/statement'), 200);
   expect(await mine('GET', '/statement?format=csv'), 200);
   // Refused after its name was taken: there is no wallet to be paid out to.

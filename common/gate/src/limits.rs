@@ -81,7 +81,8 @@ pub enum Class {
     Search,
     /// Registrations of souls.
     Register,
-    /// New texts and programs of a soul: blobs that are stored for long.
+    /// New texts and programs of a soul, blobs that are stored for long; its new names and bios, whose words stay in the
+    /// search index's vocabulary.
     Publish,
     /// Checkout sessions of a platform, for all its buyers together.
     Checkout,

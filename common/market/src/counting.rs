@@ -1,6 +1,6 @@
 //! Counting: moves ended sales into the figures they belong to. Each sale waits as its own record until a batch adds it
-//! to the seller's balance and entries, the soul's and its services' counters, the recent purchases and the reputation.
-//! This runs outside the calls, and each batch is one transaction.
+//! to the seller's balance and entries, the soul's and its services' counters, the recent purchases, the reputation and
+//! the statistics of its days. This runs outside the calls, and each batch is one transaction.
 //!
 //! A batch is computed from one revision of the balance, refused at any other, and deletes the records it counts. So
 //! each record is counted once: after a lost race, a crash or a lost answer, counting starts from the records that
@@ -12,6 +12,7 @@ use base::clock::Timestamp;
 use base::ids::AgentId;
 use base::money::Usdc;
 use ledger::account::plus;
+use ledger::day;
 use ledger::earning::{Earning, SaleEnd, seller_partition, uncounted_key};
 use ledger::maturing;
 use ledger::seller::{self, About, Balance, Books, EntryKind};
@@ -23,6 +24,7 @@ use super::recent;
 use super::reputation::{self, Buyer, Reputation};
 use super::service;
 use super::soul;
+use super::statistics::Days;
 use super::totals::{self, Change};
 
 /// Records per batch.
@@ -107,13 +109,14 @@ impl Batch {
         now: Timestamp,
     ) -> Result<Batch, StoreError> {
         let taken = fitting(waiting);
-        let (soul, reputation, recent, buyers) = tokio::join!(
+        let (soul, reputation, recent, days, buyers) = tokio::join!(
             soul::load_latest(db, slug),
             reputation::load_latest(db, slug),
             recent::load_latest(db, slug),
+            Days::load_latest(db, slug, taken),
             buyers(db, slug, taken),
         );
-        let (soul, mut reputation, mut recent, mut buyers) = (soul?, reputation?, recent?, buyers?);
+        let (soul, mut reputation, mut recent, mut days, mut buyers) = (soul?, reputation?, recent?, days?, buyers?);
         let (mut books, mut jobs, mut purchases, mut rows) = (Books::open(balance), 0, 0, Vec::new());
         let ranked_before = (reputation.buyers, reputation.backing);
         let mut executions: BTreeMap<&str, u64> = BTreeMap::new();
@@ -136,7 +139,9 @@ impl Batch {
                     }
                 }
             }
-            let card = book(&mut books, kind, earning, now)?;
+            let share = share(earning);
+            days.count(earning, share);
+            let card = book(&mut books, kind, earning, share, now)?;
             if card > Usdc::ZERO {
                 rows.push(maturing::put(db, earning, card)?);
             }
@@ -154,6 +159,7 @@ impl Batch {
             writes.push(buyer.write(db, slug, *agent)?);
         }
         writes.push(reputation.write(db, slug)?);
+        writes.append(&mut days.writes(db, slug)?);
         if purchases > 0 {
             recent.forget(now);
             writes.push(recent.write(db, slug)?);
@@ -217,13 +223,15 @@ async fn change_of(
 
 /// The longest prefix of the records that fits into one transaction.
 fn fitting(waiting: &[Earning]) -> &[Earning] {
-    let (mut buyers, mut services, mut count, mut writes) = (BTreeSet::new(), BTreeSet::new(), 0, 0);
+    let (mut buyers, mut services, mut days) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut count, mut writes) = (0, 0);
     for earning in waiting.iter().take(BATCH) {
         buyers.insert(earning.buyer);
         services.extend(earning.sold.service.as_deref());
+        days.insert(day::name(earning.ended_at));
         // Two or three writes per record, and six once: balance, soul, reputation, recent purchases, totals, index mark.
         writes += if earning.card > Usdc::ZERO { 3 } else { 2 };
-        if writes + buyers.len() + services.len() + 6 > MOST_WRITES {
+        if writes + buyers.len() + services.len() + days.len() + 6 > MOST_WRITES {
             break;
         }
         count += 1;
@@ -239,14 +247,23 @@ fn kind_of(earning: &Earning) -> EntryKind {
     }
 }
 
+/// What the seller earned with a sale. It pays for the tools that the work used.
+fn share(earning: &Earning) -> Usdc {
+    match earning.ended {
+        SaleEnd::Failed => Usdc::ZERO,
+        SaleEnd::Completed => earning.sold.split.revenue.checked_sub(earning.tools_cost).unwrap_or_default(),
+    }
+}
+
 /// Books an earning. Returns the part of it that was paid by card and has to mature.
-fn book(books: &mut Books, kind: EntryKind, earning: &Earning, now: Timestamp) -> Result<Usdc, StoreError> {
+fn book(
+    books: &mut Books,
+    kind: EntryKind,
+    earning: &Earning,
+    share: Usdc,
+    now: Timestamp,
+) -> Result<Usdc, StoreError> {
     let split = earning.sold.split;
-    // The seller pays for the tools that the work used.
-    let share = match kind {
-        EntryKind::Failed => Usdc::ZERO,
-        _ => split.revenue.checked_sub(earning.tools_cost).unwrap_or_default(),
-    };
     let card = share.min(earning.card);
     let about = About {
         cause: earning.request_id.to_string(),

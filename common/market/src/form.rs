@@ -169,6 +169,9 @@ fn avatar(value: &Value) -> Result<String, Wrong> {
     }
 }
 
+const MAX_NAME_CHARS: usize = 255;
+const MAX_BIO_CHARS: usize = 1000;
+
 /// The soul's own members of a registration.
 pub struct SoulForm {
     pub slug: Slug,
@@ -184,9 +187,9 @@ impl SoulForm {
         let mut reader = Reader::new(body);
         // The first service is read by `service_form`.
         reader.only(&["slug", "name", "bio", "avatar_url", "soul_md", "soul_price", "service"], &[]);
-        let name = reader.required("name", shown(1, 255, false));
+        let name = reader.required("name", shown(1, MAX_NAME_CHARS, false));
         let slug = reader.required("slug", soul_slug);
-        let bio = reader.optional("bio", shown(0, 1000, true));
+        let bio = reader.optional("bio", shown(0, MAX_BIO_CHARS, true));
         let avatar_url = reader.optional("avatar_url", avatar);
         let soul_md = reader.required("soul_md", soul_md);
         let price = reader.optional("soul_price", dollars(Usdc::ZERO, MOST_FOR_TEXT));
@@ -204,4 +207,55 @@ impl SoulForm {
         texts.extend(self.bio.as_deref().map(|bio| ("bio", bio)));
         texts
     }
+}
+
+/// Members of a soul's view that change by themselves or with another route. They are accepted and ignored, so that an
+/// answer can be sent back.
+pub const OF_ANSWERS: [&str; 5] = ["version", "stats", "reputation", "created_at", "updated_at"];
+/// Members of the view that could be meant as a change. They are accepted as they are shown and refused otherwise, so that
+/// nobody believes to have set a price here.
+pub const AS_SHOWN: [(&str, &str); 8] = [
+    ("id", "cannot change"),
+    ("slug", "cannot change"),
+    ("ens_name", "cannot be set"),
+    ("status", "is set by the operator"),
+    ("soul_for_sale", "follows from the price: PUT /v1/soul/me/soul-price"),
+    ("soul_price", "is set with PUT /v1/soul/me/soul-price"),
+    ("payout_address", "is set with PUT /v1/soul/me/link-wallet"),
+    ("payout_address_verified", "is set with PUT /v1/soul/me/link-wallet"),
+];
+
+/// The members of its profile that a soul changes. `Some(None)` removes a member.
+pub struct ProfileChange {
+    pub name: Option<String>,
+    pub bio: Option<Option<String>>,
+    pub avatar_url: Option<Option<String>>,
+}
+
+impl ProfileChange {
+    /// Reads the body of a change. `shown_now`: the soul as its seller sees it.
+    pub fn read(body: &Map<String, Value>, shown_now: &Value) -> Result<ProfileChange, Vec<FieldError>> {
+        let mut reader = Reader::new(body);
+        let also: Vec<&str> = AS_SHOWN.iter().map(|(name, _)| *name).chain(OF_ANSWERS).collect();
+        reader.only(&["name", "bio", "avatar_url"], &also);
+        for (name, message) in AS_SHOWN {
+            if body.get(name).is_some_and(|given| !is_same(given, &shown_now[name])) {
+                reader.errors.push(FieldError::new(name, message));
+            }
+        }
+        let name = reader.given("name", shown(1, MAX_NAME_CHARS, false));
+        let bio = reader.nullable("bio", shown(0, MAX_BIO_CHARS, true));
+        let avatar_url = reader.nullable("avatar_url", avatar);
+        if reader.errors.is_empty() {
+            let bio = bio.map(|bio| bio.filter(|bio| !bio.is_empty()));
+            Ok(ProfileChange { name, bio, avatar_url })
+        } else {
+            Err(reader.errors)
+        }
+    }
+}
+
+/// Numbers are compared by value, because clients print 2 as 2.0.
+fn is_same(given: &Value, shown: &Value) -> bool {
+    given == shown || given.as_f64().is_some_and(|given| shown.as_f64() == Some(given))
 }

@@ -17,7 +17,7 @@
 //! | [`checkout`] | checkout sessions for agent platforms (ACP) |
 //! | [`afford`] | how much model use a price covers |
 //! | [`counting`] | adds each ended sale to its counters, once |
-//! | [`recent`], [`reputation`] | figures computed from a soul's sales |
+//! | [`recent`], [`reputation`], [`statistics`] | figures computed from a soul's sales |
 //! | [`wallet`], [`payouts`], [`statement`] | a seller's wallet, payouts and earnings statement |
 //! | [`category`] | the kinds of work |
 //! | [`listing`] | souls by completed jobs, in pages |
@@ -72,6 +72,7 @@ pub mod sold;
 pub mod soul;
 pub mod starters;
 pub mod statement;
+pub mod statistics;
 pub mod totals;
 pub mod trials;
 pub mod view;

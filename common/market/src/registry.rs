@@ -15,15 +15,16 @@ use platform::store::{StoreError, Write, WriteError};
 use serde_json::{Map, Value};
 
 use super::afford::{self, TextOf};
-use super::form::SoulForm;
+use super::form::{ProfileChange, SoulForm};
 use super::index;
 use super::ranking::Standing;
+use super::recent::Purchases;
 use super::safety;
 use super::service::{self, MAX_SERVICES, Service};
 use super::service_form::{self, Change, DeploymentLimits};
 use super::soul::{self, Slug, Soul, SoulPointer, SoulStatus, TextVersion};
 use super::trials;
-use super::{Market, webhook};
+use super::{Market, view, webhook};
 
 /// Retries of a change when another writer came first.
 const TRIES: u32 = 8;
@@ -150,6 +151,62 @@ async fn made_before(app: &App, asked: Soul, key: String, service: Option<Servic
         return Err(ApiError::SlugTaken);
     }
     Ok(Registered { soul: there, key, service })
+}
+
+/// Changes the members of a soul's profile that are present in the body. Returns the soul after the change.
+///
+/// A member that is stored already is not written again, so a body that repeats it does not undo a concurrent change. The
+/// others are written by attribute, so that counters and concurrent changes of other members stay. A new name or bio counts
+/// like a new text, because it brings new words into the search index.
+pub async fn change_profile(market: &Market, soul: &Soul, body: &Map<String, Value>) -> Result<Soul, ApiError> {
+    let app = &market.app;
+    // The purchases are not compared.
+    let shown = view::own(soul, Purchases::default());
+    let change = ProfileChange::read(body, &shown).map_err(ApiError::InvalidRequest)?;
+    let name = change.name.filter(|name| *name != soul.name);
+    let bio = change.bio.filter(|bio| *bio != soul.bio);
+    let avatar_url = change.avatar_url.filter(|url| *url != soul.avatar_url);
+    let (mut set, mut gone) = (vec!["#updated = :now"], Vec::new());
+    if name.is_some() {
+        set.push("#name = :name");
+    }
+    for (value, new, attribute) in
+        [(&bio, "#bio = :bio", "#bio"), (&avatar_url, "#avatar_url = :avatar_url", "#avatar_url")]
+    {
+        match value {
+            Some(Some(_)) => set.push(new),
+            Some(None) => gone.push(attribute),
+            None => {}
+        }
+    }
+    if set.len() + gone.len() == 1 {
+        return Ok(soul.clone());
+    }
+    if name.is_some() || bio.is_some() {
+        let mut texts = Vec::new();
+        texts.extend(name.as_deref().map(|name| ("name", name)));
+        texts.extend(bio.as_ref().and_then(|bio| Some(("bio", bio.as_deref()?))));
+        safety::check(&texts)?;
+        limits::take(app, Subject::Soul(soul.id()), Class::Publish).await?;
+        safety::moderate(market, &texts).await?;
+    }
+    let remove = if gone.is_empty() { String::new() } else { format!(" REMOVE {}", gone.join(", ")) };
+    let expression = format!("SET {}{remove}", set.join(", "));
+    let mut write = Write::update(&app.db.tables.souls, soul::key(soul.slug.as_str()), &expression)
+        .only_if("#key_hash = :key")
+        .bind("now", app.clock.now())?
+        .bind("key", &soul.key_hash)?;
+    for (attribute, value) in [("name", name), ("bio", bio.flatten()), ("avatar_url", avatar_url.flatten())] {
+        if let Some(value) = value {
+            write = write.bind(attribute, value)?;
+        }
+    }
+    match commit(app, &soul.slug, vec![write]).await {
+        Ok(()) => latest(app, &soul.slug).await,
+        // The key was replaced meanwhile. What it asked for before counts no more.
+        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyRequired),
+        Err(error) => Err(unavailable(error)),
+    }
 }
 
 /// Publishes a new text. The same text keeps the version. A text that belongs to another soul is refused.

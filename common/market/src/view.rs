@@ -33,6 +33,17 @@ pub fn soul(soul: &Soul, lately: Purchases) -> Value {
     })
 }
 
+/// The soul as its seller sees it. A suspended one still shows its price.
+pub fn own(soul: &Soul, lately: Purchases) -> Value {
+    let mut shown = self::soul(soul, lately);
+    shown["soul_price"] = json!(soul.price.map(Usdc::to_number));
+    shown["payout_address"] = json!(soul.wallet.map(|wallet| wallet.to_string()));
+    shown["payout_address_verified"] = json!(soul.wallet_verified);
+    shown["created_at"] = json!(soul.created.to_string());
+    shown["updated_at"] = json!(soul.updated.to_string());
+    shown
+}
+
 /// The soul in the response to a registration.
 pub fn registered(soul: &Soul) -> Value {
     json!({"id": soul.id(), "name": soul.name, "slug": soul.slug, "status": soul.status})

@@ -17,6 +17,8 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
+        .route("/v1/soul/me", get(soul::show).put(soul::change))
+        .route("/v1/soul/me/statistics", get(soul::statistics))
         .route("/v1/soul/me/services", get(services::list).post(services::create))
         .route("/v1/soul/me/services/{service}", put(services::change).delete(services::disable))
         .route("/v1/soul/me/services/{service}/program", put(services::program))

@@ -13,22 +13,25 @@ use market::registry::{self, Offered};
 use market::service;
 use market::soul::Soul;
 use market::{Market, seller, view};
-use platform::http::{Segment, private_json, read_body};
+use platform::http::{ApiError, Segment, private_json, read_body};
 use serde_json::{Value, json};
 
 /// `GET /v1/soul/me/services`: includes disabled ones.
 pub async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
-        let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
-        let services: Vec<Value> =
-            services.iter().map(|service| view::service(&soul, service, market.conditions())).collect();
-        let body = json!({"services": services});
+        let body = json!({"services": all(&market, &soul).await?});
         let bytes = body.to_string().len();
         limits::take_list(&market.app, Subject::Soul(soul.id()), Class::Export, bytes).await?;
         Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
+}
+
+/// A soul's services, also disabled ones, as the seller sees them.
+pub async fn all(market: &Market, soul: &Soul) -> Result<Vec<Value>, ApiError> {
+    let services = service::of_soul_latest(&market.app.db, soul.slug.as_str()).await?;
+    Ok(services.iter().map(|service| view::service(soul, service, market.conditions())).collect())
 }
 
 /// `POST /v1/soul/me/services`.

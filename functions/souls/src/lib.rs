@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use gate::limits;
 use market::Market;
 use tools::Runner;
@@ -20,6 +20,8 @@ pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
     let router = Router::new()
+        // A seller's own soul: without this, `{slug}` would take it for a profile.
+        .route("/v1/soul/me", any(api::routes::unrouted))
         .route("/v1/soul/register", post(register::register))
         .route("/v1/soul/{slug}/purchase", post(sell::purchase))
         .route("/v1/soul/{slug}/services/{service}/execute", post(sell::execute))

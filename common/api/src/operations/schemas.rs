@@ -319,6 +319,23 @@ pub fn registration() -> Value {
     schema
 }
 
+/// `market::form::ProfileChange::read`.
+pub fn profile() -> Value {
+    let mut schema = strict(
+        json!({
+            "name": {"type": "string", "minLength": 1, "maxLength": 255},
+            "bio": {"type": ["string", "null"], "maxLength": 1000},
+            "avatar_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
+        }),
+        &[],
+    );
+    for (name, _) in market::form::AS_SHOWN {
+        schema["properties"][name] = json!({"description": "Of an answer that is sent back; it cannot change here"});
+    }
+    schema["example"] = json!({"name": "Counter of words", "bio": "Counts words and letters"});
+    ignoring(schema, &market::form::OF_ANSWERS)
+}
+
 /// `functions/seller`, soul: `change_text`.
 pub fn soul_text() -> Value {
     let mut schema = strict(

@@ -2,11 +2,11 @@
 
 use base::input::{Field, Kind, Range};
 use gate::work::MAX_RESULT_BYTES;
-use market::{files, sold, statement};
+use market::{files, sold, statement, statistics};
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
-use super::souls::{FULL, HISTORY, JOB, JOB_STATUS, OFFER, SOUL_JOB, VERSIONS};
+use super::souls::{self, FULL, HISTORY, JOB, JOB_STATUS, OFFER, SOUL_JOB, VERSIONS};
 use super::{Answer, Auth, Body, Content, IDEMPOTENCY_KEY, Link, Operation, schemas};
 
 /// Body of `POST /v1/soul/me/jobs/{id}/progress`.
@@ -47,6 +47,46 @@ const FILE_REFUSALS: &[(u16, &str)] = &[
 ];
 const ROOM: &str = "A job's files may have 100 MiB in total for each USDC of its price, at least 2 MiB and at most 1 GiB. Files that \
      were replaced count too; with them the limit is three times as high.";
+
+static OF_SELLER: &[Member] = &[
+    has("payout_address", Shape::OrNull(&Shape::Address)),
+    has("payout_address_verified", Shape::Bool),
+    has("created_at", Shape::Time),
+    has("updated_at", Shape::Time),
+];
+
+/// A soul as its seller sees it.
+pub static OWN_SOUL: Named = Named {
+    name: "OwnSoul",
+    about: "A suspended soul still shows its price, but is not for sale.",
+    shape: Shape::Extended(souls::SHOWN, OF_SELLER),
+};
+
+static OF_SERVICE: &[Member] = &[
+    has("service", Shape::Text).about("Its slug"),
+    has("completed_jobs", Shape::Integer),
+    has("failed_jobs", Shape::Integer),
+    has("revenue", Shape::Usdc),
+];
+static FIGURES: &[Member] = &[
+    has("completed_jobs", Shape::Integer),
+    has("failed_jobs", Shape::Integer),
+    has("purchases", Shape::Integer).about("Of the text"),
+    has("failed_purchases", Shape::Integer),
+    has("revenue", Shape::Usdc).about("What you earned, of jobs and of the text, when the sales ended"),
+    has("purchase_revenue", Shape::Usdc).about("The part of it that is of the text"),
+    has("services", Shape::List(&Shape::Object(OF_SERVICE))),
+];
+static OF_DAY: &[Member] = &[has("date", Shape::Text).about("UTC, such as 2026-11-21")];
+static STATISTICS: &[Member] = &[
+    OK,
+    has("days", Shape::Integer),
+    has("from", Shape::Text),
+    has("to", Shape::Text),
+    has("currency", Shape::Choice(&["USDC"])),
+    has("daily", Shape::List(&Shape::Extended(FIGURES, OF_DAY))).about("Oldest first; days without sales are left out"),
+    has("totals", Shape::Object(FIGURES)),
+];
 
 static CASE: &[Member] = &[
     has("name", Shape::Text),
@@ -175,6 +215,32 @@ const JOB_LINK: &[(&str, &str)] = &[("id", "$response.body#/job/id")];
 const SERVICE_LINK: &[(&str, &str)] = &[("service", "$response.body#/service/slug")];
 
 pub static OPERATIONS: &[Operation] = &[
+    Operation::get("/v1/soul/me", "getOwnSoul", "Your soul, with all its services").auth(Auth::SoulKey).answers(&[
+        Answer::ok(
+            "The soul",
+            Shape::Object(&[
+                OK,
+                has("soul", Shape::Ref(&OWN_SOUL)),
+                has("services", Shape::List(&Shape::Ref(&SERVICE))),
+            ]),
+        ),
+    ]),
+    Operation::put("/v1/soul/me", "changeOwnSoul", "Changes your soul's profile. Absent members stay as they are")
+        .about("`null` removes the bio or the picture. Search finds the soul by its new words at once.")
+        .auth(Auth::SoulKey)
+        .body(Body::Json { schema: schemas::profile, required: false })
+        .answers(&[Answer::ok("The soul", Shape::Object(&[OK, has("soul", Shape::Ref(&OWN_SOUL))]))])
+        .refuses(&[(400, "content_blocked")])
+        .beyond_schema("names and texts are checked, and members that cannot be set here have to be as they are shown"),
+    Operation::get("/v1/soul/me/statistics", "getOwnStatistics", "Your sales by day and service")
+        .about("By the day (UTC) on which a sale ended. A sale is counted some seconds after its end.")
+        .auth(Auth::SoulKey)
+        .query(&[Field::optional(
+            "days",
+            Kind::Integer { min: 1, max: statistics::MOST_DAYS as i64 },
+            "The last days, today included; default 30",
+        )])
+        .answers(&[Answer::ok("The statistics", Shape::Object(STATISTICS))]),
     Operation::get("/v1/soul/me/services", "listServices", "Your services, including disabled ones")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("Services", Shape::Object(&[has("services", Shape::List(&Shape::Ref(&SERVICE)))]))]),
@@ -238,6 +304,7 @@ pub static OPERATIONS: &[Operation] = &[
         .beyond_schema("a price has at most six decimals"),
     Operation::post("/v1/soul/me/rotate-key", "rotateSoulKey", "Replaces the soul key. The old key stops working")
         .auth(Auth::SoulKey)
+        .body(Body::Fields(&[]))
         .answers(&[Answer::ok("The key, shown once", Shape::Object(&[OK, has("soul_key", Shape::Text)]))]),
     Operation::get("/v1/soul/me/jobs", "listJobs", "Your jobs, newest first")
         .auth(Auth::SoulKey)

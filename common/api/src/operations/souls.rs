@@ -104,25 +104,24 @@ static STATS: &[Member] = &[
     has("purchases_last_30d", Shape::Integer),
 ];
 
+/// A soul as everybody sees it.
+pub static SHOWN: &[Member] = &[
+    has("id", Shape::Uuid),
+    has("name", Shape::Text),
+    has("slug", Shape::Text),
+    has("ens_name", Shape::OrNull(&Shape::Text)),
+    has("bio", Shape::OrNull(&Shape::Text)),
+    has("avatar_url", Shape::OrNull(&Shape::Uri)),
+    has("status", STATUS),
+    has("soul_for_sale", Shape::Bool),
+    has("soul_price", Shape::OrNull(&Shape::Number)),
+    has("version", Shape::Integer),
+    has("stats", Shape::Object(STATS)),
+    has("reputation", Shape::Object(REPUTATION)),
+];
+
 /// A soul's public profile.
-pub static PROFILE: Named = Named {
-    name: "Soul",
-    about: "",
-    shape: Shape::Object(&[
-        has("id", Shape::Uuid),
-        has("name", Shape::Text),
-        has("slug", Shape::Text),
-        has("ens_name", Shape::OrNull(&Shape::Text)),
-        has("bio", Shape::OrNull(&Shape::Text)),
-        has("avatar_url", Shape::OrNull(&Shape::Uri)),
-        has("status", STATUS),
-        has("soul_for_sale", Shape::Bool),
-        has("soul_price", Shape::OrNull(&Shape::Number)),
-        has("version", Shape::Integer),
-        has("stats", Shape::Object(STATS)),
-        has("reputation", Shape::Object(REPUTATION)),
-    ]),
-};
+pub static PROFILE: Named = Named { name: "Soul", about: "", shape: Shape::Object(SHOWN) };
 
 static VERSION: &[Member] = &[
     has("version", Shape::Integer),
