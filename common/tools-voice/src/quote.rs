@@ -128,7 +128,10 @@ async fn check_targets(
         if own == Some(&number) {
             wrong.push(FieldError::new(path, "is your own number"));
         } else if let Some(owner) = phone::owner_of(&toolbox.db, &number).await? {
-            match settings::of_number(&toolbox.db, &owner).await?.is_some_and(|stored| stored.config.enabled) {
+            let stored = settings::of_number(&toolbox.db, &owner).await?;
+            let is_answered = stored.is_some_and(|stored| stored.config.enabled)
+                && phone::is_in_service(&toolbox.db, &number, &owner).await?;
+            match is_answered {
                 true if here.contains(&number) => {}
                 true => here.push(number),
                 false => wrong.push(FieldError::new(path, "does not take calls")),
