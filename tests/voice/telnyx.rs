@@ -225,6 +225,37 @@ fn a_call_after_hours_is_passed_on_and_ends_with_its_second_leg() {
     });
 }
 
+/// Nobody is on the line that was answered only to pass the call on, and its owner pays for each minute.
+#[test]
+fn a_caller_whom_telnyx_does_not_pass_on_is_hung_up() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let telnyx = Telnyx::start(clock.clone()).await;
+        let stack = telnyx.stack().await;
+        let members = json!({
+            "business_hours": closed(clock.now()), "after_hours": "transfer", "max_minutes": 3,
+            "allowed_tools": ["transfer_call"], "transfer_number": "+14155552672",
+        });
+        let (bob, of_bob) = Agent::answering(&stack, 6 * MINUTE, members).await;
+        let mut ids = Vec::new();
+        for (call, status) in [("v3:no-a", 422), ("v3:no-b", 403)] {
+            ids.push(rung(&telnyx, &stack, call, &of_bob, &bob).await);
+            telnyx.posts(&stack, &telnyx.answers(call, clock.now())).await;
+            telnyx.refuses("transfer", status);
+            telnyx.posts(&stack, &telnyx.happens(call, "call.speak.ended", clock.now(), json!({}))).await;
+            assert_eq!(telnyx.actions(call), ["answer", "speak", "hangup"], "{status}");
+            clock.advance(Duration::from_secs(1));
+        }
+        // There was no conversation, so no insights come.
+        clock.advance(Duration::from_secs(91));
+        for id in ids {
+            looked_at(&stack, &bob, id).await;
+            assert_eq!(bob.charged(id).await["charge_usdc"], "0.350000");
+        }
+        assert_eq!(bob.credits(&stack).await, 4 * MINUTE);
+    });
+}
+
 /// Lets the worker look at the job of a call whose insights are there.
 async fn looked_at_after(telnyx: &Telnyx, stack: &Stack, agent: &Agent, id: RequestId, call: &str) -> Value {
     telnyx.looks_through(call);

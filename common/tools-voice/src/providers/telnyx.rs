@@ -321,7 +321,7 @@ pub async fn treat(toolbox: &Toolbox, call: &Call, control: &str, deadline: Inst
         ),
         _ => answering(config, state, &call.to, account.assistant.expose()),
     };
-    send(toolbox, &account.command(control, "answer", body), deadline).await
+    send(toolbox, &account.command(control, "answer", body), &GONE, deadline).await.map(drop)
 }
 
 /// Declines a call. Nobody pays for it, and the caller hears what the network says of a busy number.
@@ -359,7 +359,7 @@ pub async fn say(
     act(toolbox, control, "speak", body, deadline).await
 }
 
-/// Passes a call on.
+/// Passes a call on. Whoever is on a line that was answered only for that hears nothing more, so it is hung up if Telnyx refuses.
 pub async fn pass_on(
     toolbox: &Toolbox,
     control: &str,
@@ -373,7 +373,11 @@ pub async fn pass_on(
         "time_limit_secs": target.secs,
         "target_leg_client_state": Mark::Second { first: control.to_owned() }.to_state(),
     });
-    act(toolbox, control, "transfer", body, deadline).await
+    let command = Account::of(&toolbox.outbound).await?.command(control, "transfer", body);
+    match send(toolbox, &command, &[403, 404, 422], deadline).await? {
+        true => Ok(()),
+        false => hang_up(toolbox, control, deadline).await,
+    }
 }
 
 /// Ends a call. `control`: what commands name, or all its ids. A call that is over stays as it is.
@@ -395,16 +399,18 @@ async fn act(
     deadline: Instant,
 ) -> Result<(), OutboundError> {
     let account = Account::of(&toolbox.outbound).await?;
-    send(toolbox, &account.command(control, action, body), deadline).await
+    send(toolbox, &account.command(control, action, body), &GONE, deadline).await.map(drop)
 }
 
-/// Sends a command. One for a call that is over, or that was obeyed long ago, is refused, which changes nothing.
-async fn send(toolbox: &Toolbox, command: &Ask, deadline: Instant) -> Result<(), OutboundError> {
-    let answer = toolbox.outbound.send(NAME, ORIGIN, command, &GONE, deadline).await?;
-    if answer.status >= 400 {
+/// Sends a command. False: it was refused with one of these statuses, as are commands for a call that is over, and those that
+/// were obeyed long ago.
+async fn send(toolbox: &Toolbox, command: &Ask, refusals: &[u16], deadline: Instant) -> Result<bool, OutboundError> {
+    let answer = toolbox.outbound.send(NAME, ORIGIN, command, refusals, deadline).await?;
+    let is_taken = answer.status < 400;
+    if !is_taken {
         log::failure("Telnyx refused a command", &format_args!("HTTP {}", answer.status));
     }
-    Ok(())
+    Ok(is_taken)
 }
 
 fn says(said: &str, language: Language, then: Option<Target>) -> Value {
