@@ -714,9 +714,15 @@ fn a_call_outside_is_placed_once_and_charged_by_its_record() {
         assert_eq!(capable().await.0, false);
         let now = stack.app.clock.now();
         let to = outside(now);
+        // A price finds that out, and the next one does not ask Vapi again.
+        let asks = || vapi.asked().into_iter().filter(|asked| asked.path == "/phone-number").count();
+        let before = asks();
+        for _ in 0..2 {
+            assert_eq!(ada.payer.ask(CALL, &call_to(to)).await.status, 402);
+        }
+        assert_eq!((asks() - before, capable().await.0), (1, json!(true)));
         let id = buy(&ada, to).await;
         let placed = eventually("the call", || async { vapi.placed().first().cloned() }).await;
-        assert_eq!(capable().await.0, true);
         let first = "Hello, this is an AI assistant calling for Ann. This call is recorded.";
         for (pointer, value) in [
             ("/name", json!(format!("{id}.0"))),

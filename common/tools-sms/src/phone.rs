@@ -70,8 +70,8 @@ pub struct Phone {
     /// Whether it has a row in the list of leases. Numbers bought before there were leases get one when they are next used.
     #[serde(default)]
     pub leased: bool,
-    /// When the provider was found not to have it any more. The agent's next text gets it another number, which it does not
-    /// pay for.
+    /// When the provider was found not to have it any more. The agent's next text or bought call gets it another number, which
+    /// it does not pay for.
     #[serde(default)]
     pub lost_at: Option<Timestamp>,
     /// Whether its owner wants calls to it answered; `None` if it has made no settings for calls.
@@ -324,7 +324,7 @@ pub async fn recorded(
 }
 
 /// Marks an agent's number as lost, and tells the agent, if the provider in use does not list it any more. For a number that
-/// the provider did not send from: only then it is looked up.
+/// the provider did not send from, or that is not among its lines: only then it is looked up. Whether it is marked now.
 ///
 /// # Errors
 /// Those of the database. If the provider does not answer, nothing is marked.
@@ -333,27 +333,29 @@ pub async fn check_lost(
     agent: AgentId,
     number: &Number,
     deadline: Instant,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let (db, source, now) = (&toolbox.db, source(&toolbox.config), toolbox.clock.now());
     let phone = of_agent(db, agent, source).await?;
-    let Some(phone) = phone.filter(|phone| phone.number == *number && phone.lost_at.is_none()) else { return Ok(()) };
-    match providers::numbers(toolbox, deadline).await {
-        Ok(listed) if !listed.contains(number) => {}
-        Ok(_) => return Ok(()),
+    let Some(phone) = phone.filter(|phone| phone.number == *number && phone.lost_at.is_none()) else {
+        return Ok(false);
+    };
+    match providers::has_dropped(toolbox, number, deadline).await {
+        Ok(true) => {}
+        Ok(false) => return Ok(false),
         Err(error) => {
             log::failure("the provider did not tell its numbers", &error.detail());
-            return Ok(());
+            return Ok(false);
         }
     }
     let mark = Write::update(&db.tables.messages, key_of(agent, source), "SET #lost_at = :now")
         .only_if("#number = :number AND attribute_not_exists(#lost_at)")
         .bind("now", now)?
         .bind("number", number)?;
-    // Another text of the agent may have found it, too.
+    // Another text or call of the agent may have found it, too.
     if db.write_if(mark).await? {
         notices::tell_lost(db, &phone, now).await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Numbers for this agent, in the order in which they are tried. Different agents begin at different ones, so that they

@@ -278,8 +278,8 @@ struct NoLine {
 }
 
 /// Refuses an agent whose number the provider does not have. Only one is looked up that the provider did not have when it was
-/// bought: the operator may have brought it there since. Prices cost nothing, so it is not looked up each time. Without the
-/// provider's answer, the job finds out.
+/// last asked: the operator may have brought it there since. Prices cost nothing, so it is not looked up each time: what is found
+/// is noted. Without the provider's answer, the job finds out.
 ///
 /// # Errors
 /// 503 `provider_unavailable`.
@@ -298,19 +298,25 @@ async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
     if known.is_some_and(|known| now < known.until) {
         return no_line();
     }
-    match lines(toolbox, Instant::now() + LINES).await {
-        Ok(lines) if lines.iter().all(|line| line.number != own.number) => {
-            let until = now.plus(NO_LINE_FOR);
-            let known = NoLine { until, expires: until.secs() };
-            db.write_if(Write::put(&db.tables.messages, key, &known)?).await?;
-            no_line()
-        }
-        Ok(_) => Ok(()),
+    let lines = match lines(toolbox, Instant::now() + LINES).await {
+        Ok(lines) => lines,
         Err(error) => {
             log::failure("the provider did not tell its numbers", &error.detail());
-            Ok(())
+            return Ok(());
         }
+    };
+    if let Some(line) = lines.iter().find(|line| line.number == own.number) {
+        return Ok(phone::note_line(db, &own, Some(&line.id)).await?);
     }
+    // A number of the provider of calls itself: the call is from the one that takes its place.
+    let is_of_provider = own.source == provider;
+    if is_of_provider && phone::check_lost(toolbox, agent, &own.number, Instant::now() + LINES).await? {
+        return Ok(());
+    }
+    let until = now.plus(NO_LINE_FOR);
+    let known = NoLine { until, expires: until.secs() };
+    db.write_if(Write::put(&db.tables.messages, key, &known)?).await?;
+    no_line()
 }
 
 /// Whether calls out of this deployment, also those that are passed on, may go to the number's country (`VOICE_COUNTRIES`).
@@ -623,7 +629,11 @@ impl Leg<'_> {
             }
         };
         phone::note_line(&self.toolbox.db, self.phone, line.as_ref().map(|line| line.id.as_str())).await?;
-        let Some(line) = line else { return not("the call provider does not call from this number") };
+        let Some(line) = line else {
+            // The next call is from another number then.
+            phone::check_lost(self.toolbox, self.task.agent, &self.phone.number, Instant::now() + ASK).await?;
+            return not("the call provider does not call from this number");
+        };
         let provider = providers::chosen(&self.toolbox.config).map(str::to_owned);
         let next = Row { state: State::Submitting, since: now, line: Some(line.id), provider, ..row.clone() };
         if !self.change(&next, State::Pending).await? {
