@@ -306,7 +306,7 @@ async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
         }
     };
     if let Some(line) = lines.iter().find(|line| line.number == own.number) {
-        return Ok(phone::note_line(db, &own, Some(&line.id)).await?);
+        return Ok(phone::note_line(db, &own, Some(line.id.as_str())).await?);
     }
     // A number of the provider of calls itself: the call is from the one that takes its place.
     let is_of_provider = own.source == provider;
