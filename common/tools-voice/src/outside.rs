@@ -66,7 +66,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(3 * 60);
 const BEFORE: Duration = Duration::from_secs(15 * 60);
 const DAY_SECS: i64 = 24 * 3600;
 /// Most characters of a message for a machine.
-const MAX_MESSAGE: usize = 1_000;
+pub(crate) const MAX_MESSAGE: usize = 1_000;
 
 /// What a call is about. Texts of the agent that calls.
 struct Brief<'a> {

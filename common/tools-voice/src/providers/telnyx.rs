@@ -24,8 +24,8 @@ use tools_sms::number::Number;
 use tools_sms::providers::telnyx::{self as account, ASSISTANT, ORIGIN, PUBLIC_KEY, query};
 
 use super::{
-    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, prompt,
-    recorded, text, time, unplaced,
+    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, plain,
+    prompt, recorded, text, time, unplaced,
 };
 use crate::call::{Ended, Mode, Phase, State};
 use crate::calls::{Call, MAX_TURNS};
@@ -223,16 +223,6 @@ fn placed(placing: &Placing<'_>, account: &Account) -> Value {
             "tools": [hangup],
         },
     })
-}
-
-/// Without the marks of Telnyx's variables: what an agent writes is said as it is.
-fn plain(text: &str) -> String {
-    let mut text = text.to_owned();
-    // Of three in a row, the last two are a pair again.
-    while text.contains("{{") || text.contains("}}") {
-        text = text.replace("{{", "{ {").replace("}}", "} }");
-    }
-    text
 }
 
 /// Looks for a call whose placing was not answered. `line`: the number that calls; `since`: when it was placed.
@@ -749,15 +739,6 @@ mod tests {
         let told = End::of(&json!({"end_time": NOON.to_string()}), &answered).unwrap();
         assert_eq!((told.answered, told.at, told.cause.as_str()), (Some(NOON), NOON, ""));
         assert!(!facts(false, &told, &Spoken::default()).is_whole, "the event with its cause may come");
-    }
-
-    #[test]
-    fn no_variable_is_left_in_what_an_agent_writes() {
-        for (text, expected) in
-            [("{{x}}", "{ {x} }"), ("{{{x}}}", "{ { {x} } }"), ("{{{{x}}}}", "{ { { {x} } } }"), ("{x} }{", "{x} }{")]
-        {
-            assert_eq!(plain(text), expected, "{text}");
-        }
     }
 
     #[test]
