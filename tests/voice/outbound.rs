@@ -85,7 +85,7 @@ fn an_agent_buys_a_call_to_another() {
         let accepted = ada.payer.redeem(CALL, &unpaid, &body).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let accepted = accepted.json();
-        let call = json!({"target_numbers": [of_bob.number], "conference_mode": false});
+        let call = json!({"target_numbers": [of_bob.number], "from_number": null, "conference_mode": false});
         assert_eq!((&accepted["tool"], &accepted["call"]), (&json!("voice"), &call), "{accepted}");
 
         let job = ada.payer.finished(accepted["request_id"].as_str().expect("an id")).await;
@@ -117,7 +117,10 @@ fn an_agent_buys_a_call_to_another() {
         assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
 
         // Ada has a number now, so nobody sells her another.
-        assert_eq!(price(&ada.payer.ask(CALL, &body).await), 3 * MINUTE);
+        let unpaid = ada.payer.ask(CALL, &body).await;
+        assert_eq!(price(&unpaid), 3 * MINUTE);
+        let accepted = ada.payer.redeem(CALL, &unpaid, &body).await;
+        assert_eq!(accepted.json()["call"]["from_number"], result["from"], "{}", accepted.text);
         let nameless = ada.payer.client.post(CALL, &[], &body).await;
         assert_eq!(price(&nameless), FEE + 3 * MINUTE);
         let payment = ada.payer.pay(&nameless);
@@ -137,7 +140,7 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
         let to: Vec<&Number> = [&switched_off, &without_credit, &of_bob].map(|phone| &phone.number).to_vec();
         let body = call_to(json!(to), 2);
         let unpaid = ada.payer.ask(CALL, &body).await;
-        assert_eq!((price(&unpaid), &unpaid.json()["context"]["conference_mode"]), (6 * MINUTE, &json!(true)));
+        assert_eq!((price(&unpaid), &unpaid.json()["context"]["conference_mode"]), (6 * MINUTE, &json!(false)));
 
         // One takes no more calls after the price was asked.
         let alone = call_to(switched_off.number.as_str(), 2);

@@ -924,7 +924,7 @@ fn numbers_outside_are_called_one_after_the_other() {
         let to: Vec<String> = (3..6).map(|last| beside(outside(clock.now()), last)).collect();
         let body = call_to(json!(to));
         let unpaid = ada.payer.ask(CALL, &body).await;
-        assert_eq!(unpaid.json()["context"]["conference_mode"], true, "{}", unpaid.text);
+        assert_eq!(unpaid.json()["context"]["conference_mode"], false, "{}", unpaid.text);
         let id = redeem(&ada, &unpaid, &body).await;
         let first = eventually("the first call", || async { vapi.ids().first().cloned() }).await;
         let asks = || vapi.asked().into_iter().filter(|asked| asked.path == format!("/call/{first}")).count();

@@ -36,6 +36,9 @@ pub(crate) struct Locked {
     legs: u32,
     /// Where the calling number comes from ([`phone::source`]).
     pub source: String,
+    /// The calling number, if the agent had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<Number>,
     /// The price of a minute, in micro-USDC; an agent of this deployment that is called pays the same.
     each: u64,
     /// The fee of the number, in micro-USDC; 0 if the agent had one.
@@ -89,6 +92,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
     let minutes = minutes.min(MAX_MINUTES);
     check_targets(&toolbox, &request, own.as_ref().map(|phone| &phone.number), minutes).await?;
+    let from = own.as_ref().filter(|own| own.lost_at.is_none()).map(|own| own.number.clone());
     let fee = match own {
         Some(_) => Usdc::ZERO,
         None if phone::none_left(db, source, now).await? => {
@@ -100,6 +104,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         minutes,
         legs: u32::try_from(to.len()).unwrap_or(u32::MAX),
         source: source.to_owned(),
+        from,
         each: request.tool.price.usual().micro(),
         fee: fee.micro(),
         unnamed: request.agent.is_none(),
@@ -194,12 +199,13 @@ mod tests {
         let to = NAMED.numbers(input);
         assert_eq!(to.iter().map(Number::as_str).collect::<Vec<_>>(), ["+12025550100", "+12025550101"]);
         let source = phone::EMBEDDED.to_owned();
-        let locked = Locked { minutes: 10, legs: 2, source, each: 350_000, fee: 5_000_000, unnamed: false };
+        let (each, fee) = (350_000, 5_000_000);
+        let locked = Locked { minutes: 10, legs: 2, source, from: None, each, fee, unnamed: false };
         let asked = asked(&locked, input, &to).unwrap();
         assert_eq!(asked.price.micro(), 12_000_000);
         for (name, value) in [
             ("target_numbers", json!(["+12025550100", "+12025550101"])),
-            ("conference_mode", json!(true)),
+            ("conference_mode", json!(false)),
             ("estimated_call_cost", json!("7.000000")),
             ("phone_registration_fee", json!("5.000000")),
             ("talking_points", json!(["Ask what bread costs"])),
