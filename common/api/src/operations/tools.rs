@@ -127,7 +127,8 @@ static TEXTS: &[Member] =
 
 static CALL: &[Member] = &[
     has("target_numbers", Shape::List(&Shape::Text)),
-    has("from_number", Shape::OrNull(&Shape::Text)).about("Your number; null if you get it with the call: the result names it"),
+    has("from_number", Shape::OrNull(&Shape::Text))
+        .about("Your number; null if you get it with the call: the result names it"),
     has("conference_mode", Shape::Bool).about("Always false: numbers are called one after another"),
 ];
 
