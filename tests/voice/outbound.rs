@@ -232,7 +232,7 @@ fn what_cannot_be_called_is_refused_before_a_price() {
 fn calls_beyond_a_limit_of_today_are_not_sold() {
     run(async {
         let stack = stack().await;
-        let (ada, _) = Agent::with_number(&stack).await;
+        let (ada, of_ada) = Agent::answering(&stack, 0, json!({})).await;
         let ((_, of_bob), (_, of_carl)) =
             (Agent::answering(&stack, 0, json!({})).await, Agent::answering(&stack, 0, json!({})).await);
         let (to_bob, to_both) =
@@ -250,7 +250,7 @@ fn calls_beyond_a_limit_of_today_are_not_sold() {
             counted(&stack, of_pair.clone(), row).await;
             // Twice: the first question was not counted.
             for body in [&to_bob, &to_both, &to_bob] {
-                let answer = ada.payer.ask(CALL, body).await;
+                let answer = ada.asks(CALL, body).await;
                 match is_limited {
                     true => assert_eq!(answer.error(), limited, "{used} {minutes}: {}", answer.text),
                     false => assert_eq!(answer.status, 402, "{used} {minutes}: {}", answer.text),
@@ -259,10 +259,18 @@ fn calls_beyond_a_limit_of_today_are_not_sold() {
         }
         // There is one call left today.
         counted(&stack, of_day, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
-        assert_eq!(ada.payer.ask(CALL, &to_bob).await.status, 402);
-        assert_eq!(ada.payer.ask(CALL, &to_both).await.error(), limited);
-        // A price for nobody is not limited: its payer is not known.
+        assert_eq!(ada.asks(CALL, &to_bob).await.status, 402);
+        // A price for nobody is not limited: its payer is not known. Nor is one for an agent that is only named: whoever asks is not
+        // told what it has called, or that a number is its own. The agent's payment is refused.
         assert_eq!(ada.payer.client.post(CALL, &[], &to_both).await.status, 402);
+        let to_herself = call_to(of_ada.number.as_str(), 1);
+        for (body, refused) in [(to_both, limited), (to_herself, (400, "invalid_request".to_owned()))] {
+            assert_eq!(ada.asks(CALL, &body).await.error(), refused, "{body}");
+            let unpaid = ada.payer.ask(CALL, &body).await;
+            assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+            assert_eq!(ada.payer.redeem(CALL, &unpaid, &body).await.error(), refused, "{body}");
+        }
+        assert_eq!(money(&ada, &stack).await, (0, 0));
     });
 }
 

@@ -887,7 +887,7 @@ fn minutes_outside_are_limited_for_an_agent_and_for_all() {
         }
         used(all(), 0).await;
         used(format!("VOICEOUT#{}", ada.payer.agent()), MAX_MINUTES_A_DAY - 2).await;
-        assert_eq!(ada.payer.ask(CALL, &body).await.error(), full);
+        assert_eq!(ada.asks(CALL, &body).await.error(), full);
         used(format!("VOICEOUT#{}", ada.payer.agent()), 0).await;
 
         // Two agents have a price, and race for the last three minutes.

@@ -240,34 +240,27 @@ pub(crate) fn check(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses more calls, or more minutes of all these calls together, than are left today. `agent`: who asks, if it is known.
+/// Refuses more minutes of these calls together than a day has, or than are left today to all agents. `minutes`: of each call.
 ///
 /// # Errors
-/// 400 `invalid_request` if no day has so many minutes; 429 `voice_limit_reached`; 503 `provider_unavailable` if the provider does
-/// not have the agent's number.
-pub(crate) async fn check_room(
-    toolbox: &Toolbox,
-    agent: Option<AgentId>,
-    calls: u32,
-    minutes: u32,
-) -> Result<(), ApiError> {
-    let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let (of_agent, of_all) = (agent.map(Counter::of_agent), Counter::of_all(&toolbox.config));
-    let of_a_day = of_all.minutes.min(MAX_MINUTES_A_DAY);
+/// 400 `invalid_request`; 429 `voice_limit_reached`.
+pub(crate) async fn check_room(toolbox: &Toolbox, calls: u32, minutes: u32) -> Result<(), ApiError> {
+    let of_all = Counter::of_all(&toolbox.config);
+    let (minutes, of_a_day) = (calls.saturating_mul(minutes), of_all.minutes.min(MAX_MINUTES_A_DAY));
     if minutes > of_a_day {
         let message =
             format!("means {minutes} minutes outside this deployment; at most {of_a_day} are called in a day");
         return Err(ApiError::field("max_duration_minutes", message));
     }
-    for counter in of_agent.into_iter().chain([of_all]) {
-        if counter.is_full(db, calls, minutes, now).await? {
-            return Err(velocity::limit_reached(counter.full(), now));
-        }
-    }
-    match agent {
-        Some(agent) => check_line(toolbox, agent).await,
-        None => Ok(()),
-    }
+    of_all.check(toolbox, calls, minutes).await
+}
+
+/// Refuses more of these calls than are left today to the agent. `minutes`: of each call.
+///
+/// # Errors
+/// 429 `voice_limit_reached`.
+pub(crate) async fn check_agent(toolbox: &Toolbox, agent: AgentId, calls: u32, minutes: u32) -> Result<(), ApiError> {
+    Counter::of_agent(agent).check(toolbox, calls, calls.saturating_mul(minutes)).await
 }
 
 /// That the provider did not have a number: `NOLINE#<provider>` / `<number>`.
@@ -283,7 +276,7 @@ struct NoLine {
 ///
 /// # Errors
 /// 503 `provider_unavailable`.
-async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
+pub(crate) async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
     let (db, config, now) = (&toolbox.db, &toolbox.config, toolbox.clock.now());
     let Some(provider) = providers::chosen(config) else { return Ok(()) };
     let own = phone::of_agent(db, agent, phone::source(config)).await?;
@@ -480,6 +473,16 @@ impl Counter {
         let before = row.unwrap_or_default();
         let of_calls = before.calls.saturating_add(calls);
         Ok(of_calls > self.calls || before.minutes.saturating_add(minutes) > self.minutes)
+    }
+
+    /// # Errors
+    /// 429 `voice_limit_reached` if these calls would be too much now.
+    async fn check(&self, toolbox: &Toolbox, calls: u32, minutes: u32) -> Result<(), ApiError> {
+        let now = toolbox.clock.now();
+        match self.is_full(&toolbox.db, calls, minutes, now).await? {
+            true => Err(velocity::limit_reached(self.full(), now)),
+            false => Ok(()),
+        }
     }
 
     /// Whether a day without other calls has room for these.
