@@ -70,6 +70,11 @@ impl Agent {
         Agent { payer: self.payer.at(stack) }
     }
 
+    /// Asks for a price with a proof: then limits and numbers of its own count.
+    async fn asks(&self, path: &str, body: &Value) -> Answer {
+        self.payer.client.post(path, &[("x-agent-proof", &self.payer.proof("read"))], body).await
+    }
+
     /// Puts settings.
     async fn put(&self, phone: &Phone, settings: &Value) -> Answer {
         self.payer.change("PUT", &inbound_of(phone), settings).await

@@ -79,12 +79,12 @@ static QUOTERS: [Quoter; 2] = [
     Quoter {
         spec: &BY_ROUTE,
         quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-        check: |_, _, _, _| Box::pin(async { Ok(()) }),
+        check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
     },
     Quoter {
         spec: &BY_CALL,
         quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-        check: |_, _, _, _| Box::pin(async { Ok(()) }),
+        check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
     },
 ];
 

@@ -16,6 +16,7 @@ use base::clock::Clock;
 use base::encoding::base64_standard;
 use base::ids::RequestId;
 use futures_util::stream;
+use ledger::webhooks::endpoint::{self, Disabled};
 use local::{Options, Stack};
 use messages::hand::Handed;
 use ring::hmac;
@@ -26,6 +27,8 @@ use tools_sms::number::Number;
 use tools_sms::phone::{self, Registered};
 use tools_sms::providers::{self, Outgoing};
 use tools_sms::{opt_out, signature};
+use tools_voice::ringing::{self, Rang, Ring};
+use tools_voice::{lease, plan, settings};
 use url::form_urlencoded::Serializer;
 
 use super::{EACH, SEND, number_for, text_to};
@@ -566,7 +569,15 @@ fn twilio_numbers_that_are_not_set_up_for_this_deployment_are_passed_over() {
     });
 }
 
-/// The operator gave a number back, or lost it: its agent gets another one with its next text, and pays for it once.
+/// A call comes in, from a phone.
+async fn ring(stack: &Stack, to: &Number) -> Rang {
+    let id = RequestId::random();
+    let ring = Ring { id, to, from: REACHED, caller: None, provider: None, price: plan::EACH, hops: 0 };
+    ringing::ring(&stack.worker.toolbox, &ring).await.expect("a database")
+}
+
+/// The operator gave a number back, or lost it: its agent gets another one with its next text, and pays for it once. Calls to the
+/// old one, which its agent can no longer switch off, are not answered at its expense.
 #[test]
 fn a_number_that_the_provider_no_longer_has_is_replaced() {
     run(async {
@@ -577,12 +588,21 @@ fn a_number_that_the_provider_no_longer_has_is_replaced() {
                 false => stack_with(|options| vendors.twilio(options)).await,
             };
             let ada = Agent::new(&stack).await;
+            let (db, agent) = (&stack.app.db, ada.payer.agent());
+            let id = phone::list(db, agent).await.expect("a database")[0].id;
+            let path = format!("/v1/tools/voice/numbers/{id}/inbound");
+            let body = json!({"prompt": "You answer for Ada.", "webhook_url": "https://example.com/calls"});
+            let put = ada.payer.change("PUT", &path, &body).await;
+            assert_eq!(put.status, 200, "{}", put.text);
+            assert!(matches!(ring(&stack, &ada.number).await, Rang::Declined(..)), "it has no credits");
             vendors.take(&ada.number);
             let job = ada.payer.finished(&ada.send(&[REACHED], "Hello").await).await;
             assert_eq!(states(&job), ["failed"], "by AWS: {by_aws}: {job}");
             assert_eq!(ada.money(&stack).await, (EACH, EACH), "a text that was not accepted costs nothing");
             let listed = ada.payer.get("/v1/tools/voice/numbers").await.json()["data"]["numbers"].clone();
             assert_eq!((&listed[0]["phone_number"], &listed[0]["status"]), (&json!(ada.number), &json!("lost")));
+            assert_eq!(listed[0]["inbound_enabled"], false);
+            assert_eq!(ring(&stack, &ada.number).await, Rang::NotInService);
             let notes = ada.payer.get("/v1/tools/notifications").await.json();
             let notes = notes["notifications"].as_array().expect("a list").iter();
             assert_eq!(notes.filter(|note| note["type"] == "phone_expiring").count(), 1);
@@ -593,14 +613,26 @@ fn a_number_that_the_provider_no_longer_has_is_replaced() {
             assert!(from != ada.number.as_str() && OWN.contains(&from), "by AWS: {by_aws}: {job}");
             assert_eq!((states(&job), job["result"].get("registration")), (vec!["opted_out"], None), "{job}");
             assert_eq!(ada.money(&stack).await, (2 * EACH, 2 * EACH), "the number was paid for before");
-            let owner = phone::owner_of(&stack.app.db, &ada.number).await.expect("a database");
-            assert_eq!(owner.expect("an owner").agent, ada.payer.agent(), "nobody else gets it");
+            let owner = phone::owner_of(db, &ada.number).await.expect("a database");
+            assert_eq!(owner.expect("an owner").agent, agent, "nobody else gets it");
+            assert_eq!(ring(&stack, &ada.number).await, Rang::NotInService);
+            let call = json!({"target_number": ada.number, "objective": "Ask what bread costs."});
+            let refused = Payer::new(&stack).await.ask("/v1/tools/voice/call", &call).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
+            // Its settings end with the next look at the leases.
+            lease::look(&stack.worker.toolbox).await.expect("a database");
+            eventually("the end of its settings", || async {
+                settings::load(db, agent, id).await.expect("a database").is_none().then_some(())
+            })
+            .await;
+            let hook = endpoint::load(db, agent, settings::endpoint_id(id)).await.expect("a database");
+            assert_eq!(hook.expect("an endpoint").disabled, Some(Disabled::ByOwner));
 
             // A refusal is not believed alone: a number that the provider lists stays.
             let from = Number::parse(from).expect("a number");
             let (toolbox, deadline) = (&stack.worker.toolbox, Instant::now() + Duration::from_secs(20));
-            phone::check_lost(toolbox, ada.payer.agent(), &from, deadline).await.expect("a database");
-            let own = phone::list(&stack.app.db, ada.payer.agent()).await.expect("a database");
+            phone::check_lost(toolbox, agent, &from, deadline).await.expect("a database");
+            let own = phone::list(db, agent).await.expect("a database");
             assert_eq!((own.len(), own[0].lost_at), (1, None));
         }
     });

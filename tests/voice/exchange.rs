@@ -14,7 +14,8 @@ use local::{Options, Stack};
 use platform::store::queue::send_or_log;
 use platform::store::{Key, Write, daily};
 use serde_json::{Value, json};
-use tools_sms::phone::Phone;
+use tools_sms::number::Number;
+use tools_sms::phone::{self, Owner, Phone};
 use tools_voice::dialogue::{Speaker, Turn};
 use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER, MAX_UNANSWERED};
 use tools_voice::{calls, exchange};
@@ -445,6 +446,18 @@ fn refused_dials_cost_nothing() {
         let stack = stack().await;
         let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
         let ((carl, of_carl), (erin, of_erin)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
+        // Carl has another number, from a provider: it is his own, too.
+        let (id, source) = (uuid_of(&[b"second"]), "vapi".to_owned());
+        let number = Number::parse("+12065552001").expect("a number");
+        let owner = Owner { agent: of_carl.agent, id, source: source.clone(), used_at: None, free_from: None };
+        let second = Phone { id, number, source, ..of_carl.clone() };
+        let table = &stack.app.db.tables.messages;
+        let rows = [
+            Write::put(table, phone::key_of(second.agent, &second.source), &second).expect("a row"),
+            Write::put(table, phone::owner_key(&second.number), &owner).expect("a row"),
+        ];
+        stack.app.db.transact(&rows).await.expect("a number");
+        carl.configure(&second, &settings(json!({}))).await;
         let nameless = Agent::new(&stack).await;
         assert_eq!(nameless.dial(&of_bob.number).await.error(), (400, "number_needed".to_owned()));
         for is_frozen in [true, false] {
@@ -462,6 +475,7 @@ fn refused_dials_cost_nothing() {
             (json!({"to": "24273"}), 400, "invalid_request"),
             (json!({"to": 7}), 400, "invalid_request"),
             (json!({"to": of_carl.number}), 400, "invalid_request"),
+            (json!({"to": second.number}), 400, "invalid_request"),
             (json!({"to": of_bob.number, "from": of_erin.number}), 400, "invalid_request"),
             (json!({"to": of_erin.number}), 404, "number_not_in_service"),
             (json!({"to": "+14155552671"}), 404, "number_not_in_service"),

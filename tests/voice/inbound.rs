@@ -118,6 +118,7 @@ async fn check_lists(bob: &Agent, first: &Value, second: &Value) {
     assert_eq!(bob.calls("?limit=1").await, [without(second)]);
     let rang = second["created_at"].as_str().expect("a time");
     assert_eq!(bob.calls(&format!("?before={rang}")).await, [without(first)]);
+    assert_eq!(bob.calls("?before=2300-01-01T00:00:00Z").await.len(), 2);
     let number = second["phone_number_id"].as_str().expect("an id");
     assert_eq!(bob.calls(&format!("?phone_number_id={number}&limit=100")).await.len(), 2);
     assert!(bob.calls(&format!("?phone_number_id={}", RequestId::random())).await.is_empty());

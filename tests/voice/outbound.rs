@@ -85,7 +85,7 @@ fn an_agent_buys_a_call_to_another() {
         let accepted = ada.payer.redeem(CALL, &unpaid, &body).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let accepted = accepted.json();
-        let call = json!({"target_numbers": [of_bob.number], "conference_mode": false});
+        let call = json!({"target_numbers": [of_bob.number], "from_number": null, "conference_mode": false});
         assert_eq!((&accepted["tool"], &accepted["call"]), (&json!("voice"), &call), "{accepted}");
 
         let job = ada.payer.finished(accepted["request_id"].as_str().expect("an id")).await;
@@ -117,7 +117,10 @@ fn an_agent_buys_a_call_to_another() {
         assert_eq!(bob.credits(&stack).await, 9 * MINUTE);
 
         // Ada has a number now, so nobody sells her another.
-        assert_eq!(price(&ada.payer.ask(CALL, &body).await), 3 * MINUTE);
+        let unpaid = ada.payer.ask(CALL, &body).await;
+        assert_eq!(price(&unpaid), 3 * MINUTE);
+        let accepted = ada.payer.redeem(CALL, &unpaid, &body).await;
+        assert_eq!(accepted.json()["call"]["from_number"], result["from"], "{}", accepted.text);
         let nameless = ada.payer.client.post(CALL, &[], &body).await;
         assert_eq!(price(&nameless), FEE + 3 * MINUTE);
         let payment = ada.payer.pay(&nameless);
@@ -137,7 +140,7 @@ fn numbers_are_called_one_after_the_other_and_only_answers_are_paid() {
         let to: Vec<&Number> = [&switched_off, &without_credit, &of_bob].map(|phone| &phone.number).to_vec();
         let body = call_to(json!(to), 2);
         let unpaid = ada.payer.ask(CALL, &body).await;
-        assert_eq!((price(&unpaid), &unpaid.json()["context"]["conference_mode"]), (6 * MINUTE, &json!(true)));
+        assert_eq!((price(&unpaid), &unpaid.json()["context"]["conference_mode"]), (6 * MINUTE, &json!(false)));
 
         // One takes no more calls after the price was asked.
         let alone = call_to(switched_off.number.as_str(), 2);
@@ -229,7 +232,7 @@ fn what_cannot_be_called_is_refused_before_a_price() {
 fn calls_beyond_a_limit_of_today_are_not_sold() {
     run(async {
         let stack = stack().await;
-        let (ada, _) = Agent::with_number(&stack).await;
+        let (ada, of_ada) = Agent::answering(&stack, 0, json!({})).await;
         let ((_, of_bob), (_, of_carl)) =
             (Agent::answering(&stack, 0, json!({})).await, Agent::answering(&stack, 0, json!({})).await);
         let (to_bob, to_both) =
@@ -247,7 +250,7 @@ fn calls_beyond_a_limit_of_today_are_not_sold() {
             counted(&stack, of_pair.clone(), row).await;
             // Twice: the first question was not counted.
             for body in [&to_bob, &to_both, &to_bob] {
-                let answer = ada.payer.ask(CALL, body).await;
+                let answer = ada.asks(CALL, body).await;
                 match is_limited {
                     true => assert_eq!(answer.error(), limited, "{used} {minutes}: {}", answer.text),
                     false => assert_eq!(answer.status, 402, "{used} {minutes}: {}", answer.text),
@@ -256,10 +259,18 @@ fn calls_beyond_a_limit_of_today_are_not_sold() {
         }
         // There is one call left today.
         counted(&stack, of_day, json!({"used": MAX_A_DAY - 1, "expires": i64::MAX})).await;
-        assert_eq!(ada.payer.ask(CALL, &to_bob).await.status, 402);
-        assert_eq!(ada.payer.ask(CALL, &to_both).await.error(), limited);
-        // A price for nobody is not limited: its payer is not known.
+        assert_eq!(ada.asks(CALL, &to_bob).await.status, 402);
+        // A price for nobody is not limited: its payer is not known. Nor is one for an agent that is only named: whoever asks is not
+        // told what it has called, or that a number is its own. The agent's payment is refused.
         assert_eq!(ada.payer.client.post(CALL, &[], &to_both).await.status, 402);
+        let to_herself = call_to(of_ada.number.as_str(), 1);
+        for (body, refused) in [(to_both, limited), (to_herself, (400, "invalid_request".to_owned()))] {
+            assert_eq!(ada.asks(CALL, &body).await.error(), refused, "{body}");
+            let unpaid = ada.payer.ask(CALL, &body).await;
+            assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+            assert_eq!(ada.payer.redeem(CALL, &unpaid, &body).await.error(), refused, "{body}");
+        }
+        assert_eq!(money(&ada, &stack).await, (0, 0));
     });
 }
 

@@ -20,7 +20,7 @@ use super::inbound::closed;
 use super::outbound::task;
 use super::providers::{CALL, CALLER, buy, call_to, finished, look, looked_at, money, newest, outside, recording};
 use super::telnyx_api::{ASSISTANT, OWN_KEY, Placing, Telnyx, post, signed};
-use super::{Agent, MINUTE, settings};
+use super::{Agent, MINUTE, NUMBERS, data, settings};
 use crate::support::receiver::Receiver;
 use crate::support::{self, eventually, run, stack_with};
 
@@ -225,6 +225,37 @@ fn a_call_after_hours_is_passed_on_and_ends_with_its_second_leg() {
     });
 }
 
+/// Nobody is on the line that was answered only to pass the call on, and its owner pays for each minute.
+#[test]
+fn a_caller_whom_telnyx_does_not_pass_on_is_hung_up() {
+    run(async {
+        let clock = Clock::pinned(Clock::system().now());
+        let telnyx = Telnyx::start(clock.clone()).await;
+        let stack = telnyx.stack().await;
+        let members = json!({
+            "business_hours": closed(clock.now()), "after_hours": "transfer", "max_minutes": 3,
+            "allowed_tools": ["transfer_call"], "transfer_number": "+14155552672",
+        });
+        let (bob, of_bob) = Agent::answering(&stack, 6 * MINUTE, members).await;
+        let mut ids = Vec::new();
+        for (call, status) in [("v3:no-a", 422), ("v3:no-b", 403)] {
+            ids.push(rung(&telnyx, &stack, call, &of_bob, &bob).await);
+            telnyx.posts(&stack, &telnyx.answers(call, clock.now())).await;
+            telnyx.refuses("transfer", status);
+            telnyx.posts(&stack, &telnyx.happens(call, "call.speak.ended", clock.now(), json!({}))).await;
+            assert_eq!(telnyx.actions(call), ["answer", "speak", "hangup"], "{status}");
+            clock.advance(Duration::from_secs(1));
+        }
+        // There was no conversation, so no insights come.
+        clock.advance(Duration::from_secs(91));
+        for id in ids {
+            looked_at(&stack, &bob, id).await;
+            assert_eq!(bob.charged(id).await["charge_usdc"], "0.350000");
+        }
+        assert_eq!(bob.credits(&stack).await, 4 * MINUTE);
+    });
+}
+
 /// Lets the worker look at the job of a call whose insights are there.
 async fn looked_at_after(telnyx: &Telnyx, stack: &Stack, agent: &Agent, id: RequestId, call: &str) -> Value {
     telnyx.looks_through(call);
@@ -380,17 +411,29 @@ fn a_call_outside_is_placed_once_by_telnyx_and_charged_by_its_events() {
         look(&stack, id).await;
         assert_eq!((telnyx.placed().len(), money(&ada, &stack).await), (1, (3 * MINUTE, MINUTE)));
 
-        // An agent whose number Telnyx does not have is refused before a price.
-        let elsewhere = Phone { number: Number::parse("+12065552009").expect("a number"), line: None, ..of_ada };
-        let (db, key) = (&stack.app.db, phone::key_of(elsewhere.agent, &elsewhere.source));
-        let put = Write::put(&db.tables.messages, key, &elsewhere).expect("a row");
+        // Telnyx no longer has her number: a price finds that out, and the call is from another one, which costs nothing.
+        let dropped = Phone { number: Number::parse("+12065552009").expect("a number"), line: None, ..of_ada };
+        let (db, key) = (&stack.app.db, phone::key_of(dropped.agent, &dropped.source));
+        let put = Write::put(&db.tables.messages, key, &dropped).expect("a row");
         db.write_if(put).await.expect("a database");
         let looked_up = telnyx.count("/v2/phone_numbers");
         for _ in 0..2 {
-            let refused = ada.payer.ask(CALL, &call_to(to)).await;
-            assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
+            let unpaid = ada.payer.ask(CALL, &call_to(to)).await;
+            assert_eq!(unpaid.status, 402, "{}", unpaid.text);
+            assert_eq!(unpaid.json()["context"]["phone_registration_fee"], "0.000000", "{}", unpaid.text);
         }
-        assert_eq!(telnyx.count("/v2/phone_numbers"), looked_up + 1, "it is not asked again at once");
+        assert_eq!(
+            telnyx.count("/v2/phone_numbers"),
+            looked_up + 2,
+            "one list is not believed, and a third not asked for"
+        );
+        let listed = data(&ada.payer.get(NUMBERS).await)["numbers"][0].clone();
+        assert_eq!((&listed["phone_number"], &listed["status"]), (&json!(dropped.number), &json!("lost")), "{listed}");
+        buy(&ada, to).await;
+        let placed = eventually("the next call", || async { telnyx.placed().get(1).cloned() }).await;
+        assert_ne!(placed["from"], json!(dropped.number), "{placed}");
+        let own = phone::list(db, dropped.agent).await.expect("a database");
+        assert_eq!((own.len(), &own[0].bought_by, own[0].lost_at), (1, &dropped.bought_by, None));
     });
 }
 

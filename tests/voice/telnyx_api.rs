@@ -67,6 +67,8 @@ struct Inner {
     known: HashSet<String>,
     /// For the next requests to place a call. Without any, they are placed.
     next: VecDeque<Placing>,
+    /// The next command of this name is refused with this status.
+    refuses: Option<(&'static str, u16)>,
     posts: u32,
 }
 
@@ -137,6 +139,11 @@ impl Telnyx {
     /// What becomes of the next requests to place a call.
     pub fn next(&self, next: &[Placing]) {
         self.with(|inner| inner.next = next.iter().copied().collect());
+    }
+
+    /// Refuses the next command of this name.
+    pub fn refuses(&self, action: &'static str, status: u16) {
+        self.with(|inner| inner.refuses = Some((action, status)));
     }
 
     /// The ids of all calls.
@@ -500,6 +507,9 @@ fn placing(inner: &mut Inner, body: &Value, now: Timestamp) -> (u16, Value) {
 fn commanded(inner: &mut Inner, call: &str, action: &str, body: &Value, now: Timestamp) -> (u16, Value) {
     if let Some(wrong) = wrong(action, body) {
         return refused(422, "10015", &wrong);
+    }
+    if let Some((_, status)) = inner.refuses.take_if(|(refused, _)| *refused == action) {
+        return refused(status, "10010", "no");
     }
     let done = (200, json!({"data": {"result": "ok"}}));
     if !inner.known.insert(format!("{call} {}", body["command_id"])) {

@@ -209,7 +209,9 @@ pub fn pending(
     name: Option<&str>,
 ) -> Response {
     let mut body = accepted(job);
-    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created, input));
+    let locked = job.locked.as_deref().and_then(|locked| serde_json::from_str(locked).ok());
+    let locked: Map<String, Value> = locked.unwrap_or_default();
+    merge(&mut body, (tool.accepted)(origin, job.request_id, job.created, input, &locked));
     if let Some(name) = name {
         body["idempotency_key"] = json!(name);
     }

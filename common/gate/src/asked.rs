@@ -6,6 +6,7 @@ use base::ids::AgentId;
 use base::money::Usdc;
 use ledger::hold;
 use ledger::payments::quote::Quote;
+use ledger::payments::verify::{self, Signer};
 use ledger::payments::wire::Payment;
 use platform::auth::proof::Scope;
 use platform::http::ApiError;
@@ -177,7 +178,14 @@ impl Gate {
         let locked = order.asked.as_ref().map_or(&none, |asked| &asked.locked);
         (order.tool.check_payer)(&self.engine.toolbox, agent).await?;
         let Some(quoter) = self.quoter(order) else { return Ok(()) };
-        (quoter.check)(&self.engine.toolbox, &order.input, locked, agent).await
+        // The payment may be somebody else's than the agent that the call names.
+        let has_signed = |payment: &Payment| {
+            let authorization = &payment.authorization;
+            let is_payer = agent == Some(AgentId::of(authorization.from));
+            is_payer && verify::signer(authorization, &self.app.config.chain) == Signer::Key
+        };
+        let is_proven = order.caller.is_some() || payment.is_some_and(has_signed);
+        (quoter.check)(&self.engine.toolbox, &order.input, locked, agent, is_proven).await
     }
 
     /// Like [`Gate::check_named`]. What was bought before is not checked again: a replay sells nothing new.

@@ -146,6 +146,7 @@ pub(crate) fn check<'a>(
     input: &'a Map<String, Value>,
     _: &'a Map<String, Value>,
     agent: Option<AgentId>,
+    _: bool,
 ) -> BoxFuture<'a, Result<(), ApiError>> {
     Box::pin(async move {
         let now = toolbox.clock.now();

@@ -115,7 +115,7 @@ pub fn view(phone: &Phone, is_new: bool) -> Value {
         "voice_capable": phone.is_voice_capable(),
         "sms_capable": phone.is_sms_capable(),
         "inbound_configured": phone.inbound.is_some(),
-        "inbound_enabled": phone.inbound == Some(true),
+        "inbound_enabled": phone.is_answered(),
         "is_new": is_new,
     })
 }
@@ -128,7 +128,7 @@ pub fn listed(phone: &Phone) -> Value {
         "status": if phone.lost_at.is_some() { "lost" } else { "active" },
         "voice_capable": phone.is_voice_capable(),
         "sms_capable": phone.is_sms_capable(),
-        "inbound_enabled": phone.inbound == Some(true),
+        "inbound_enabled": phone.is_answered(),
         "last_used_at": phone.last_used_at.map(|at| at.to_string()),
         "expires_at": phone.expires_at().map(|at| at.to_string()),
     })

@@ -37,8 +37,8 @@ pub(crate) async fn tell_received(db: &Db, text: &Text, now: Timestamp) -> Resul
 /// The provider no longer has an agent's number. Told once: the mark on the number is written first, and if the process dies
 /// in between, only the list of numbers says so.
 pub(crate) async fn tell_lost(db: &Db, phone: &Phone, now: Timestamp) -> Result<(), StoreError> {
-    let body =
-        "The provider no longer has it: it gets no texts. Your next text is sent from another number, free of charge.";
+    let body = "The provider no longer has it: it gets no texts and takes no calls. Your next text or bought call is from another \
+                number, free of charge.";
     let note = Notification {
         kind: NotificationKind::PhoneExpiring,
         title: format!("You lost the number {}", phone.number.as_str()),

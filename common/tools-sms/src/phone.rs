@@ -70,11 +70,11 @@ pub struct Phone {
     /// Whether it has a row in the list of leases. Numbers bought before there were leases get one when they are next used.
     #[serde(default)]
     pub leased: bool,
-    /// When the provider was found not to have it any more. The agent's next text gets it another number, which it does not
-    /// pay for.
+    /// When the provider was found not to have it any more. The agent's next text or bought call gets it another number, which
+    /// it does not pay for.
     #[serde(default)]
     pub lost_at: Option<Timestamp>,
-    /// Whether calls to it are answered; `None` if its owner has made no settings for calls.
+    /// Whether its owner wants calls to it answered; `None` if it has made no settings for calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbound: Option<bool>,
     /// The id that the provider of calls has for it. An embedded number needs none.
@@ -91,6 +91,11 @@ impl Phone {
     /// Whether its source carries texts. Those between agents here need no provider, and reach every number.
     pub fn is_sms_capable(&self) -> bool {
         self.lost_at.is_none() && (self.source == EMBEDDED || providers::NAMES.contains(&self.source.as_str()))
+    }
+
+    /// Whether calls to it are answered.
+    pub fn is_answered(&self) -> bool {
+        self.lost_at.is_none() && self.inbound == Some(true)
     }
 
     /// Its last use that this row knows of. Getting it is one.
@@ -210,6 +215,13 @@ pub async fn owner_of(db: &Db, number: &Number) -> Result<Option<Owner>, StoreEr
     Ok(owner.filter(|owner| owner.free_from.is_none()))
 }
 
+/// Whether calls to a number reach its owner. A lost number keeps its owner, also once there is another one in its place, so that
+/// nobody else gets it. But calls to it end: its owner would pay for them, and could no longer switch it off. `owner`: as read.
+pub async fn is_in_service(db: &Db, number: &Number, owner: &Owner) -> Result<bool, StoreError> {
+    let own = of_agent(db, owner.agent, &owner.source).await?;
+    Ok(own.is_some_and(|own| own.number == *number && own.lost_at.is_none()))
+}
+
 /// Gives the agent a number of the source in use, unless it has one that is not lost. One transaction writes both rows, each
 /// only if nobody was faster, so that parallel jobs of an agent end with one number, and parallel agents with different ones.
 /// Waits for the provider until `deadline`.
@@ -258,8 +270,8 @@ pub async fn register(
     Ok(Registered::NoneLeft)
 }
 
-/// Writes both rows of a number and its lease, in place of the `lost` one if there is one. Returns the agent's number, which may
-/// be one that another job got. `None`: another agent was faster.
+/// Writes both rows of a number and its lease, in place of the `lost` one if there is one: that is due at once then, because its
+/// settings for calls end. Returns the agent's number, which may be one that another job got. `None`: another agent was faster.
 async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phone>, StoreError> {
     let used_at = Some(phone.created);
     let owner = Owner { agent: phone.agent, id: phone.id, source: phone.source.clone(), used_at, free_from: None };
@@ -272,7 +284,10 @@ async fn give(db: &Db, phone: Phone, lost: Option<&Phone>) -> Result<Option<Phon
     let own = Write::put(table, owner_key(&phone.number), &owner)?
         .only_if("attribute_not_exists(#pk) OR #free_from <= :now")
         .bind("now", phone.created)?;
-    let writes = [put, own, Lease::of(&phone, phone.created).put(db)?];
+    let mut writes = vec![put, own, Lease::of(&phone, phone.created).put(db)?];
+    if let Some(lost) = lost {
+        writes.push(Lease { due: phone.created, ..Lease::of(lost, phone.created) }.put(db)?);
+    }
     let known = match db.transact(&writes).await {
         Ok(()) => return Ok(Some(phone)),
         Err(error) if error.refused(0).is_some() => StoreError::new("an agent's phone number vanished"),
@@ -309,7 +324,7 @@ pub async fn recorded(
 }
 
 /// Marks an agent's number as lost, and tells the agent, if the provider in use does not list it any more. For a number that
-/// the provider did not send from: only then it is looked up.
+/// the provider did not send from, or that is not among its lines: only then it is looked up. Whether it is marked now.
 ///
 /// # Errors
 /// Those of the database. If the provider does not answer, nothing is marked.
@@ -318,27 +333,29 @@ pub async fn check_lost(
     agent: AgentId,
     number: &Number,
     deadline: Instant,
-) -> Result<(), StoreError> {
+) -> Result<bool, StoreError> {
     let (db, source, now) = (&toolbox.db, source(&toolbox.config), toolbox.clock.now());
     let phone = of_agent(db, agent, source).await?;
-    let Some(phone) = phone.filter(|phone| phone.number == *number && phone.lost_at.is_none()) else { return Ok(()) };
-    match providers::numbers(toolbox, deadline).await {
-        Ok(listed) if !listed.contains(number) => {}
-        Ok(_) => return Ok(()),
+    let Some(phone) = phone.filter(|phone| phone.number == *number && phone.lost_at.is_none()) else {
+        return Ok(false);
+    };
+    match providers::has_dropped(toolbox, number, deadline).await {
+        Ok(true) => {}
+        Ok(false) => return Ok(false),
         Err(error) => {
             log::failure("the provider did not tell its numbers", &error.detail());
-            return Ok(());
+            return Ok(false);
         }
     }
     let mark = Write::update(&db.tables.messages, key_of(agent, source), "SET #lost_at = :now")
         .only_if("#number = :number AND attribute_not_exists(#lost_at)")
         .bind("now", now)?
         .bind("number", number)?;
-    // Another text of the agent may have found it, too.
+    // Another text or call of the agent may have found it, too.
     if db.write_if(mark).await? {
         notices::tell_lost(db, &phone, now).await?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Numbers for this agent, in the order in which they are tried. Different agents begin at different ones, so that they

@@ -29,7 +29,7 @@ const AT_ONCE: usize = 8;
 pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-    check: |toolbox, _, locked, agent| Box::pin(check_payer(toolbox, locked, agent)),
+    check: |toolbox, _, locked, agent, _| Box::pin(check_payer(toolbox, locked, agent)),
 };
 
 /// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: its

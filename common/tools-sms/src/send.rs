@@ -106,7 +106,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     input: &[TO, MESSAGE],
     refuse: |body| NAMED.refuse(body),
     check,
-    accepted: |_, _, _, input| accepted(input),
+    accepted: |_, _, _, input, _| accepted(input),
     example: || json!({"to_number": "+14155552671", "message": "Your table is ready."}),
     output,
     ..ToolSpec::QUEUED

@@ -217,8 +217,9 @@ fn list_prefix(phone_id: Option<Uuid>) -> String {
     phone_id.map_or_else(|| "VIN#".to_owned(), |phone_id| format!("VINOF#{phone_id}#"))
 }
 
+/// Of 13 digits, so that they sort as their numbers do: a time after the year 2286 is the last of these.
 fn millis(at: Timestamp) -> String {
-    format!("{:013}", at.millis().max(0))
+    format!("{:013}", at.millis().clamp(0, 9_999_999_999_999))
 }
 
 fn config_key(id: RequestId) -> Key {

@@ -68,11 +68,11 @@ pub async fn look(toolbox: &Toolbox) -> Result<Looked, StoreError> {
 }
 
 async fn look_at(db: &Db, lease: &Lease, now: Timestamp) -> Result<Done, StoreError> {
-    let phone = phone::of_agent(db, lease.agent, &lease.source).await?.filter(|phone| phone.number == lease.number);
+    let phone = phone::of_agent(db, lease.agent, &lease.source).await?;
     let owner = phone::owner_of(db, &lease.number).await?.filter(|owner| owner.agent == lease.agent);
     let mut writes = vec![lease.delete(db)];
     let done = match (phone, owner) {
-        (Some(phone), Some(owner)) => {
+        (Some(phone), Some(owner)) if phone.number == lease.number => {
             let due = lease::last_use(&phone, &owner).plus(UNUSED);
             if now < due {
                 writes.push(Lease { due, announced: false, ..lease.clone() }.put(db)?);
@@ -89,7 +89,12 @@ async fn look_at(db: &Db, lease: &Lease, now: Timestamp) -> Result<Done, StoreEr
                 Done::Released
             }
         }
-        // The provider no longer has it, and its agent has another one.
+        // The provider no longer has it, and its agent has another one. It takes no calls any more.
+        (Some(phone), Some(owner)) => {
+            let lost = Phone { id: owner.id, number: lease.number.clone(), ..phone };
+            writes.extend(settings::ended(db, &lost, now).await?);
+            Done::Kept
+        }
         _ => Done::Kept,
     };
     match db.transact(&writes).await {

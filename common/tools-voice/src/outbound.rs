@@ -130,7 +130,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     ],
     refuse: |body| NAMED.refuse(body),
     check,
-    accepted: |_, _, _, input| accepted(input),
+    accepted: |_, _, _, input, locked| accepted(input, locked),
     example: || json!({"objective": "Ask whether a table for four is free at 7 pm today.", "target_number": "+14155552671"}),
     output,
     ..ToolSpec::QUEUED
@@ -147,9 +147,10 @@ fn check(input: &Map<String, Value>, _: &FetchPolicy) -> Vec<FieldError> {
     wrong
 }
 
-fn accepted(input: &Map<String, Value>) -> Value {
-    let to = NAMED.numbers(input);
-    json!({"call": {"target_numbers": to, "conference_mode": to.len() > 1}})
+/// Public clients read `conference_mode`; the numbers are called one after the other.
+fn accepted(input: &Map<String, Value>, locked: &Map<String, Value>) -> Value {
+    let (to, from) = (NAMED.numbers(input), locked.get("from"));
+    json!({"call": {"target_numbers": to, "from_number": from, "conference_mode": false}})
 }
 
 /// A number that is called.

@@ -66,7 +66,7 @@ const LOOKED_FOR: Duration = Duration::from_secs(3 * 60);
 const BEFORE: Duration = Duration::from_secs(15 * 60);
 const DAY_SECS: i64 = 24 * 3600;
 /// Most characters of a message for a machine.
-const MAX_MESSAGE: usize = 1_000;
+pub(crate) const MAX_MESSAGE: usize = 1_000;
 
 /// What a call is about. Texts of the agent that calls.
 struct Brief<'a> {
@@ -240,34 +240,27 @@ pub(crate) fn check(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses more calls, or more minutes of all these calls together, than are left today. `agent`: who asks, if it is known.
+/// Refuses more minutes of these calls together than a day has, or than are left today to all agents. `minutes`: of each call.
 ///
 /// # Errors
-/// 400 `invalid_request` if no day has so many minutes; 429 `voice_limit_reached`; 503 `provider_unavailable` if the provider does
-/// not have the agent's number.
-pub(crate) async fn check_room(
-    toolbox: &Toolbox,
-    agent: Option<AgentId>,
-    calls: u32,
-    minutes: u32,
-) -> Result<(), ApiError> {
-    let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let (of_agent, of_all) = (agent.map(Counter::of_agent), Counter::of_all(&toolbox.config));
-    let of_a_day = of_all.minutes.min(MAX_MINUTES_A_DAY);
+/// 400 `invalid_request`; 429 `voice_limit_reached`.
+pub(crate) async fn check_room(toolbox: &Toolbox, calls: u32, minutes: u32) -> Result<(), ApiError> {
+    let of_all = Counter::of_all(&toolbox.config);
+    let (minutes, of_a_day) = (calls.saturating_mul(minutes), of_all.minutes.min(MAX_MINUTES_A_DAY));
     if minutes > of_a_day {
         let message =
             format!("means {minutes} minutes outside this deployment; at most {of_a_day} are called in a day");
         return Err(ApiError::field("max_duration_minutes", message));
     }
-    for counter in of_agent.into_iter().chain([of_all]) {
-        if counter.is_full(db, calls, minutes, now).await? {
-            return Err(velocity::limit_reached(counter.full(), now));
-        }
-    }
-    match agent {
-        Some(agent) => check_line(toolbox, agent).await,
-        None => Ok(()),
-    }
+    of_all.check(toolbox, calls, minutes).await
+}
+
+/// Refuses more of these calls than are left today to the agent. `minutes`: of each call.
+///
+/// # Errors
+/// 429 `voice_limit_reached`.
+pub(crate) async fn check_agent(toolbox: &Toolbox, agent: AgentId, calls: u32, minutes: u32) -> Result<(), ApiError> {
+    Counter::of_agent(agent).check(toolbox, calls, calls.saturating_mul(minutes)).await
 }
 
 /// That the provider did not have a number: `NOLINE#<provider>` / `<number>`.
@@ -278,12 +271,12 @@ struct NoLine {
 }
 
 /// Refuses an agent whose number the provider does not have. Only one is looked up that the provider did not have when it was
-/// bought: the operator may have brought it there since. Prices cost nothing, so it is not looked up each time. Without the
-/// provider's answer, the job finds out.
+/// last asked: the operator may have brought it there since. Prices cost nothing, so it is not looked up each time: what is found
+/// is noted. Without the provider's answer, the job finds out.
 ///
 /// # Errors
 /// 503 `provider_unavailable`.
-async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
+pub(crate) async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
     let (db, config, now) = (&toolbox.db, &toolbox.config, toolbox.clock.now());
     let Some(provider) = providers::chosen(config) else { return Ok(()) };
     let own = phone::of_agent(db, agent, phone::source(config)).await?;
@@ -298,19 +291,25 @@ async fn check_line(toolbox: &Toolbox, agent: AgentId) -> Result<(), ApiError> {
     if known.is_some_and(|known| now < known.until) {
         return no_line();
     }
-    match lines(toolbox, Instant::now() + LINES).await {
-        Ok(lines) if lines.iter().all(|line| line.number != own.number) => {
-            let until = now.plus(NO_LINE_FOR);
-            let known = NoLine { until, expires: until.secs() };
-            db.write_if(Write::put(&db.tables.messages, key, &known)?).await?;
-            no_line()
-        }
-        Ok(_) => Ok(()),
+    let lines = match lines(toolbox, Instant::now() + LINES).await {
+        Ok(lines) => lines,
         Err(error) => {
             log::failure("the provider did not tell its numbers", &error.detail());
-            Ok(())
+            return Ok(());
         }
+    };
+    if let Some(line) = lines.iter().find(|line| line.number == own.number) {
+        return Ok(phone::note_line(db, &own, Some(line.id.as_str())).await?);
     }
+    // A number of the provider of calls itself: the call is from the one that takes its place.
+    let is_of_provider = own.source == provider;
+    if is_of_provider && phone::check_lost(toolbox, agent, &own.number, Instant::now() + LINES).await? {
+        return Ok(());
+    }
+    let until = now.plus(NO_LINE_FOR);
+    let known = NoLine { until, expires: until.secs() };
+    db.write_if(Write::put(&db.tables.messages, key, &known)?).await?;
+    no_line()
 }
 
 /// Whether calls out of this deployment, also those that are passed on, may go to the number's country (`VOICE_COUNTRIES`).
@@ -476,6 +475,16 @@ impl Counter {
         Ok(of_calls > self.calls || before.minutes.saturating_add(minutes) > self.minutes)
     }
 
+    /// # Errors
+    /// 429 `voice_limit_reached` if these calls would be too much now.
+    async fn check(&self, toolbox: &Toolbox, calls: u32, minutes: u32) -> Result<(), ApiError> {
+        let now = toolbox.clock.now();
+        match self.is_full(&toolbox.db, calls, minutes, now).await? {
+            true => Err(velocity::limit_reached(self.full(), now)),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a day without other calls has room for these.
     fn can_hold(&self, calls: u32, minutes: u32) -> bool {
         calls <= self.calls && minutes <= self.minutes
@@ -623,7 +632,11 @@ impl Leg<'_> {
             }
         };
         phone::note_line(&self.toolbox.db, self.phone, line.as_ref().map(|line| line.id.as_str())).await?;
-        let Some(line) = line else { return not("the call provider does not call from this number") };
+        let Some(line) = line else {
+            // The next call is from another number then.
+            phone::check_lost(self.toolbox, self.task.agent, &self.phone.number, Instant::now() + ASK).await?;
+            return not("the call provider does not call from this number");
+        };
         let provider = providers::chosen(&self.toolbox.config).map(str::to_owned);
         let next = Row { state: State::Submitting, since: now, line: Some(line.id), provider, ..row.clone() };
         if !self.change(&next, State::Pending).await? {

@@ -21,10 +21,13 @@ use crate::outbound::NAMED;
 use crate::plan::{self, DEFAULT_MINUTES, MAX_MINUTES, Price};
 use crate::{outbound, outside, settings, velocity};
 
+/// Why a target is refused.
+const OWN: &str = "is your own number";
+
 pub static QUOTER: Quoter = Quoter {
     spec: &outbound::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-    check: |toolbox, _, locked, agent| Box::pin(check_payer(toolbox, locked, agent)),
+    check: |toolbox, input, locked, agent, is_proven| Box::pin(check_payer(toolbox, input, locked, agent, is_proven)),
 };
 
 /// What a quote fixes for the work ([`AskedPrice::locked`]).
@@ -36,6 +39,9 @@ pub(crate) struct Locked {
     legs: u32,
     /// Where the calling number comes from ([`phone::source`]).
     pub source: String,
+    /// The calling number, if the agent had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<Number>,
     /// The price of a minute, in micro-USDC; an agent of this deployment that is called pays the same.
     each: u64,
     /// The fee of the number, in micro-USDC; 0 if the agent had one.
@@ -43,6 +49,9 @@ pub(crate) struct Locked {
     /// The quote was given to nobody, so its agent was not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unnamed: bool,
+    /// Whoever asked did not prove to be the agent, so its own numbers and limits were not looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unproven: bool,
 }
 
 impl Locked {
@@ -60,14 +69,24 @@ impl Locked {
 }
 
 /// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: the fee
-/// would come back as credits, which clients that only pay cannot use.
+/// would come back as credits, which clients that only pay cannot use. And that of a quote whose asker was not proven: what such
+/// a payer may not call is refused before it has paid.
 ///
 /// # Errors
-/// 400 `number_not_needed`.
-async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
+/// 400 `number_not_needed`; those of [`check_own`].
+async fn check_payer(
+    toolbox: &Toolbox,
+    input: &Map<String, Value>,
+    locked: &Map<String, Value>,
+    agent: Option<AgentId>,
+    is_proven: bool,
+) -> Result<(), ApiError> {
     let Ok(locked) = serde_json::from_value::<Locked>(Value::Object(locked.clone())) else { return Ok(()) };
-    let Some(agent) = agent.filter(|_| locked.unnamed && locked.fee > 0) else { return Ok(()) };
-    if phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+    let Some(agent) = agent else { return Ok(()) };
+    if is_proven && locked.unproven {
+        check_own(toolbox, input, agent, locked.minutes).await?;
+    }
+    if !locked.unnamed || locked.fee == 0 || phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
         return Ok(());
     }
     let message =
@@ -88,7 +107,8 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
     let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
     let minutes = minutes.min(MAX_MINUTES);
-    check_targets(&toolbox, &request, own.as_ref().map(|phone| &phone.number), minutes).await?;
+    check_targets(&toolbox, &request, minutes).await?;
+    let from = own.as_ref().filter(|own| own.lost_at.is_none()).map(|own| own.number.clone());
     let fee = match own {
         Some(_) => Usdc::ZERO,
         None if phone::none_left(db, source, now).await? => {
@@ -98,24 +118,23 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     };
     let locked = Locked {
         minutes,
-        legs: u32::try_from(to.len()).unwrap_or(u32::MAX),
+        legs: calls(&request.input),
         source: source.to_owned(),
+        from,
         each: request.tool.price.usual().micro(),
         fee: fee.micro(),
         unnamed: request.agent.is_none(),
+        unproven: !request.proven,
     };
     asked(&locked, &request.input, &to)
 }
 
-/// Refuses numbers that cannot be called now: the agent's own, those here that take no calls, and those that neither an agent
-/// here has nor a provider reaches. If the agent is known, also what its limits of today do not allow.
-async fn check_targets(
-    toolbox: &Toolbox,
-    request: &QuoteRequest,
-    own: Option<&Number>,
-    minutes: u32,
-) -> Result<(), ApiError> {
+/// Refuses numbers that cannot be called now: those here that take no calls, and those that neither an agent here has nor a
+/// provider reaches. If the agent is proven, also what [`check_own`] refuses: to others, that would tell which numbers it has, and
+/// how much it has called.
+async fn check_targets(toolbox: &Toolbox, request: &QuoteRequest, minutes: u32) -> Result<(), ApiError> {
     let input = &request.input;
+    let proven = request.agent.filter(|_| request.proven);
     let count = NAMED.texts(input).count();
     let mut wrong = Vec::new();
     // Each is called once.
@@ -125,10 +144,15 @@ async fn check_targets(
     for (index, text) in NAMED.texts(input).enumerate() {
         let Ok(number) = Number::parse(text) else { continue };
         let path = NAMED.path(count, index);
-        if own == Some(&number) {
-            wrong.push(FieldError::new(path, "is your own number"));
-        } else if let Some(owner) = phone::owner_of(&toolbox.db, &number).await? {
-            match settings::of_number(&toolbox.db, &owner).await?.is_some_and(|stored| stored.config.enabled) {
+        if let Some(owner) = phone::owner_of(&toolbox.db, &number).await? {
+            if proven == Some(owner.agent) {
+                wrong.push(FieldError::new(path, OWN));
+                continue;
+            }
+            let stored = settings::of_number(&toolbox.db, &owner).await?;
+            let is_answered = stored.is_some_and(|stored| stored.config.enabled)
+                && phone::is_in_service(&toolbox.db, &number, &owner).await?;
+            match is_answered {
                 true if here.contains(&number) => {}
                 true => here.push(number),
                 false => wrong.push(FieldError::new(path, "does not take calls")),
@@ -148,17 +172,66 @@ async fn check_targets(
         return Err(ApiError::InvalidRequest(wrong));
     }
     if !leaving.is_empty() {
-        let calls = u32::try_from(NAMED.numbers(input).len()).unwrap_or(u32::MAX);
-        return outside::check_room(toolbox, request.agent, calls, calls.saturating_mul(minutes)).await;
+        outside::check_room(toolbox, calls(input), minutes).await?;
     }
-    let Some(agent) = request.agent else { return Ok(()) };
+    if let Some(agent) = proven {
+        check_limits(toolbox, input, agent, &here, minutes).await?;
+    }
+    match request.agent {
+        Some(agent) if !leaving.is_empty() => outside::check_line(toolbox, agent).await,
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what an agent may not call: numbers of its own, and what its limits of today do not allow.
+///
+/// # Errors
+/// 400 `invalid_request`; 429 `voice_limit_reached`.
+async fn check_own(
+    toolbox: &Toolbox,
+    input: &Map<String, Value>,
+    agent: AgentId,
+    minutes: u32,
+) -> Result<(), ApiError> {
+    let count = NAMED.texts(input).count();
+    let (mut wrong, mut here) = (Vec::new(), Vec::new());
+    for (index, text) in NAMED.texts(input).enumerate() {
+        let Ok(number) = Number::parse(text) else { continue };
+        match phone::owner_of(&toolbox.db, &number).await? {
+            Some(owner) if owner.agent == agent => wrong.push(FieldError::new(NAMED.path(count, index), OWN)),
+            Some(_) if !here.contains(&number) => here.push(number),
+            _ => {}
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(ApiError::InvalidRequest(wrong));
+    }
+    check_limits(toolbox, input, agent, &here, minutes).await
+}
+
+/// Refuses calls beyond the agent's limits of today: those to the numbers `here`, or, without any, outside.
+async fn check_limits(
+    toolbox: &Toolbox,
+    input: &Map<String, Value>,
+    agent: AgentId,
+    here: &[Number],
+    minutes: u32,
+) -> Result<(), ApiError> {
+    if here.is_empty() {
+        return outside::check_agent(toolbox, agent, calls(input), minutes).await;
+    }
     let now = toolbox.clock.now();
-    for (before, number) in (0..).zip(&here) {
+    for (before, number) in (0..).zip(here) {
         if let Some(why) = velocity::refusal(&toolbox.db, agent, number, before, now).await? {
             return Err(velocity::limit_reached(format!("{}: {why}", number.as_str()), now));
         }
     }
     Ok(())
+}
+
+/// How many numbers are called.
+fn calls(input: &Map<String, Value>) -> u32 {
+    u32::try_from(NAMED.numbers(input).len()).unwrap_or(u32::MAX)
 }
 
 /// The quote of a call to these numbers.
@@ -191,12 +264,13 @@ mod tests {
         let to = NAMED.numbers(input);
         assert_eq!(to.iter().map(Number::as_str).collect::<Vec<_>>(), ["+12025550100", "+12025550101"]);
         let source = phone::EMBEDDED.to_owned();
-        let locked = Locked { minutes: 10, legs: 2, source, each: 350_000, fee: 5_000_000, unnamed: false };
+        let (each, fee) = (350_000, 5_000_000);
+        let locked = Locked { minutes: 10, legs: 2, source, from: None, each, fee, unnamed: false, unproven: false };
         let asked = asked(&locked, input, &to).unwrap();
         assert_eq!(asked.price.micro(), 12_000_000);
         for (name, value) in [
             ("target_numbers", json!(["+12025550100", "+12025550101"])),
-            ("conference_mode", json!(true)),
+            ("conference_mode", json!(false)),
             ("estimated_call_cost", json!("7.000000")),
             ("phone_registration_fee", json!("5.000000")),
             ("talking_points", json!(["Ask what bread costs"])),

@@ -72,6 +72,9 @@ pub fn price_of_minute(config: &Config) -> Usdc {
 pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError> {
     let db = &toolbox.db;
     let Some(owner) = phone::owner_of(db, ring.to).await? else { return Ok(Rang::NotInService) };
+    if !phone::is_in_service(db, ring.to, &owner).await? {
+        return not_in_service(db, ring).await;
+    }
     let mut is_reached = false;
     for _ in 0..TRIES {
         let stored = settings::of_number(db, &owner).await?;

@@ -223,8 +223,9 @@ async fn write(
     }
 }
 
-/// The writes that end the settings of a number that is released: they are deleted, and the endpoint is disabled. Settings that
-/// are put at the same time are written in a transaction with the number's row, and so refuse its release, or are refused.
+/// The writes that end the settings of a number that is released, or in whose place its agent has another one: they are deleted,
+/// and the endpoint is disabled. Settings that are put at the same time are written in a transaction with the number's row, and
+/// so refuse its release, or are refused.
 pub(crate) async fn ended(db: &Db, phone: &Phone, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let mut writes = vec![Write::delete(&db.tables.messages, key(phone.agent, phone.id))];
     if let Some(had) = endpoint::load(db, phone.agent, endpoint_id(phone.id)).await?

@@ -12,12 +12,14 @@ use serde_json::{Map, Value};
 use crate::Toolbox;
 use crate::spec::ToolSpec;
 
-/// Checks an input and what its quote has locked for an agent, as far as that takes a look at what is stored.
+/// Checks an input and what its quote has locked for an agent, as far as that takes a look at what is stored. The last is whether
+/// the agent is proven: by a proof, a token, or the payment that its key has signed.
 pub type CheckNamed = for<'a> fn(
     &'a Toolbox,
     &'a Map<String, Value>,
     &'a Map<String, Value>,
     Option<AgentId>,
+    bool,
 ) -> BoxFuture<'a, Result<(), ApiError>>;
 
 /// Computes the price of a call. Its tool's price is [`crate::spec::Price::Asked`].

@@ -195,9 +195,9 @@ pub struct ToolSpec {
     pub refuse: fn(&serde_json::Map<String, Value>) -> Option<ApiError>,
     /// Checks on the input that a schema cannot express, made before a price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
-    /// Additional members of the 202 answer, from the service's origin, the request id, the time of the request and its
-    /// input. Null for none.
-    pub accepted: fn(&str, RequestId, Timestamp, &Map<String, Value>) -> Value,
+    /// Additional members of the 202 answer, from the service's origin, the request id, the time of the request, its input, and
+    /// what an asked quote fixed for the work. Null for none.
+    pub accepted: fn(&str, RequestId, Timestamp, &Map<String, Value>, &Map<String, Value>) -> Value,
     /// A valid input, shown to agents.
     pub example: fn() -> Value,
     /// JSON Schema of the result.
@@ -326,7 +326,7 @@ impl ToolSpec {
         needs: |_, _| Vec::new(),
         refuse: |_| None,
         check: |_, _| Vec::new(),
-        accepted: |_, _, _, _| Value::Null,
+        accepted: |_, _, _, _, _| Value::Null,
         example: || Value::Null,
         output: || Value::Null,
         derived: None,

@@ -42,10 +42,7 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         let from = number(&input, "from")?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
         check_freeze(&state, &caller).await?;
-        let from = line_of(&state, caller.agent, from).await?;
-        if from.number == to {
-            return Err(ApiError::field("to", "is your own number"));
-        }
+        let from = line_of(&state, caller.agent, from, &to).await?;
         // The callee would pay.
         if let Some(reason) = limits::stopped(state.app()).await? {
             return Err(ApiError::ServicePaused(reason));
@@ -161,10 +158,12 @@ fn number(input: &Map<String, Value>, name: &str) -> Result<Option<Number>, ApiE
     number.map_err(|refusal| ApiError::field(name, refusal.message()))
 }
 
-/// The caller's number: the one that is named, or the one of the source in use, or else the oldest.
-async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>) -> Result<Phone, ApiError> {
+/// The caller's number: the one that is named, or the one of the source in use, or else the oldest. Refuses a call to any number
+/// of the caller.
+async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>, to: &Number) -> Result<Phone, ApiError> {
     let app = state.app();
     let mut phones = phone::list(&app.db, agent).await?;
+    let is_own = phones.iter().any(|phone| phone.number == *to);
     phones.retain(|phone| phone.lost_at.is_none());
     if phones.is_empty() {
         return Err(number_needed());
@@ -175,6 +174,9 @@ async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>) -> Result
         None => Some(phones.iter().position(|phone| phone.source == source).unwrap_or(0)),
     };
     let position = position.ok_or_else(|| ApiError::field("from", "is not a number of yours"))?;
+    if is_own {
+        return Err(ApiError::field("to", "is your own number"));
+    }
     Ok(phones.swap_remove(position))
 }
 

@@ -80,7 +80,7 @@ def a_call(bobs):
           phone_registration_fee="5.000000", needs_phone_registration=True, total="5.700000")
     assert asked.content == paid.content
     shape(accepted.json(), tool="voice", status="processing", call=dict)
-    shape(accepted.json()["call"], target_numbers=[bobs], conference_mode=False)
+    shape(accepted.json()["call"], target_numbers=[bobs], from_number=None, conference_mode=False)
     shape(called, status="completed", transcript=str, summary=str, duration_seconds=int, outcome="reached_person", cost=USDC)
     assert SETTINGS["first_message"] in called["transcript"] and FACT.search(called["transcript"]), called
     assert called["success_evaluation"] in ("pass", "fail"), called

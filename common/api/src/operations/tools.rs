@@ -125,8 +125,12 @@ pub static ACCEPTED: Named = Named {
 static TEXTS: &[Member] =
     &[has("to_numbers", Shape::List(&Shape::Text)), has("segment_count", Shape::Integer).about("Parts of each text")];
 
-static CALL: &[Member] =
-    &[has("target_numbers", Shape::List(&Shape::Text)), has("conference_mode", Shape::Bool).about("Several numbers")];
+static CALL: &[Member] = &[
+    has("target_numbers", Shape::List(&Shape::Text)),
+    has("from_number", Shape::OrNull(&Shape::Text))
+        .about("Your number; null if you get it with the call: the result names it"),
+    has("conference_mode", Shape::Bool).about("Always false: numbers are called one after another"),
+];
 
 static STORED: &[Member] = &[
     has("request_id", Shape::Uuid),

@@ -63,7 +63,7 @@ pub static SPEC: ToolSpec = ToolSpec {
             "Your idempotency key of this check",
         ),
     ],
-    accepted: |origin, request_id, created, _| {
+    accepted: |origin, request_id, created, _, _| {
         json!({
             "verification_url": page(origin, &request_id.to_string()),
             "expires_at": created.plus(session::VALID).to_string(),

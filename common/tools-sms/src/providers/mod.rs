@@ -55,6 +55,16 @@ pub struct Listed {
     pub elsewhere: usize,
 }
 
+impl Listed {
+    /// Whether the account no longer has a number. A provider of texts has refused a number before its list is asked for; the
+    /// list of a provider of calls is all that is known. So one that may go on is not believed, nor one in which nothing is
+    /// ours: then it is the deployment that is set up wrongly.
+    fn has_dropped(&self, number: &Number) -> bool {
+        let count = self.usable.len() + self.not_ready + self.elsewhere;
+        !self.usable.is_empty() && count < MAX_NUMBERS && self.usable.iter().all(|line| line.number != *number)
+    }
+}
+
 /// Most numbers of the operator that agents can get.
 pub const MAX_NUMBERS: usize = 500;
 /// How long a provider may keep a text before it gives up, in seconds.
@@ -84,10 +94,14 @@ pub fn of_calls(config: &Config) -> Option<&'static str> {
 
 /// The operator's numbers at the provider of calls in use. None without one.
 pub async fn lines(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Line>, OutboundError> {
+    Ok(listed(toolbox, deadline).await?.usable)
+}
+
+async fn listed(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, OutboundError> {
     match of_calls(&toolbox.config) {
-        Some(telnyx::NAME) => Ok(telnyx::list(toolbox, deadline).await?.usable),
-        Some(_) => Ok(vapi::list(toolbox, deadline).await?.usable),
-        None => Ok(Vec::new()),
+        Some(telnyx::NAME) => telnyx::list(toolbox, deadline).await,
+        Some(_) => vapi::list(toolbox, deadline).await,
+        None => Ok(Listed::default()),
     }
 }
 
@@ -109,6 +123,14 @@ pub async fn numbers(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Number>
     }
 }
 
+/// Whether the provider that agents get numbers from says that it no longer has one of them.
+pub async fn has_dropped(toolbox: &Toolbox, number: &Number, deadline: Instant) -> Result<bool, OutboundError> {
+    match chosen(&toolbox.config) {
+        Some(_) => Ok(!numbers(toolbox, deadline).await?.contains(number)),
+        None => Ok(listed(toolbox, deadline).await?.has_dropped(number)),
+    }
+}
+
 /// Why a text is too long for the provider in use; follows the field's name. Twilio takes what we take.
 pub fn too_long(config: &Config, segments: &Segments) -> Option<&'static str> {
     if chosen(config) == Some(aws::NAME) { aws::too_long(segments) } else { None }
@@ -124,6 +146,21 @@ fn max_price(segments: u32) -> String {
 mod tests {
     use super::*;
     use crate::segments::MAX_SEGMENTS;
+
+    #[test]
+    fn only_a_whole_list_with_numbers_of_ours_says_that_one_was_dropped() {
+        let line = |last: u64| Line { number: Number::fictitious(last), id: last.to_string() };
+        for (usable, elsewhere, has_dropped) in [
+            (vec![line(1), line(2)], 3, true),
+            (vec![line(1), line(7)], 0, false),
+            (vec![line(1)], MAX_NUMBERS - 1, false),
+            (vec![], 3, false),
+            (vec![], 0, false),
+        ] {
+            let listed = Listed { usable, not_ready: 0, elsewhere };
+            assert_eq!(listed.has_dropped(&Number::fictitious(7)), has_dropped, "{listed:?}");
+        }
+    }
 
     #[test]
     fn the_highest_price_grows_with_the_segments() {

@@ -66,7 +66,8 @@ pub async fn list(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, Outbou
         ];
         let ask = ask(&key, Ask::get(query("/phone_numbers", &pairs)));
         let (_, answer) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
-        let phones = answer["data"].as_array().map_or(&[][..], Vec::as_slice);
+        let no_list = || OutboundError::Unreadable("its numbers are no list".to_owned());
+        let phones = answer["data"].as_array().ok_or_else(no_list)?;
         sort(phones, &mut found);
         if phones.len() < PAGE {
             break;

@@ -41,6 +41,10 @@ pub async fn list(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, Outbou
     let key = key(&toolbox.outbound).await?;
     let ask = ask(&key, Ask::get(format!("/phone-number?limit={MAX_NUMBERS}")));
     let (_, answer) = toolbox.outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
+    // An account without numbers has an empty list.
+    if !answer.is_array() {
+        return Err(OutboundError::Unreadable("its numbers are no list".to_owned()));
+    }
     Ok(sorted(toolbox.config.base_url.as_deref(), &answer))
 }
 

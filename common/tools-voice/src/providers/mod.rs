@@ -189,6 +189,17 @@ pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str()
 }
 
+/// What an agent writes is said as it is: without what marks variables of both providers, and tags of Vapi's templates.
+fn plain(text: &str) -> String {
+    const MARKS: [(&str, &str); 4] = [("{{", "{ {"), ("}}", "} }"), ("{%", "{ %"), ("%}", "% }")];
+    let mut text = text.to_owned();
+    // Of three in a row, the last two are a pair again.
+    while MARKS.iter().any(|(mark, _)| text.contains(mark)) {
+        text = MARKS.iter().fold(text, |text, (mark, apart)| text.replace(mark, apart));
+    }
+    text
+}
+
 /// A time among what a provider sent.
 fn time(text: &str) -> Option<Timestamp> {
     let time = chrono::DateTime::parse_from_rfc3339(text).ok()?;
@@ -239,5 +250,23 @@ fn recorded(language: Language) -> &'static str {
         Language::Pt => "Esta chamada é gravada.",
         Language::It => "Questa chiamata viene registrata.",
         Language::Nl => "Dit gesprek wordt opgenomen.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_variable_is_left_in_what_an_agent_writes() {
+        for (text, expected) in [
+            ("{{x}}", "{ {x} }"),
+            ("{{{x}}}", "{ { {x} } }"),
+            ("{{{{x}}}}", "{ { { {x} } } }"),
+            ("{x} }{ 5 %", "{x} }{ 5 %"),
+            ("{%- if x %}{%}", "{ %- if x % }{ % }"),
+        ] {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 }

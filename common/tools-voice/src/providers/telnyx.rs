@@ -24,8 +24,8 @@ use tools_sms::number::Number;
 use tools_sms::providers::telnyx::{self as account, ASSISTANT, ORIGIN, PUBLIC_KEY, query};
 
 use super::{
-    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, prompt,
-    recorded, text, time, unplaced,
+    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, plain,
+    prompt, recorded, text, time, unplaced,
 };
 use crate::call::{Ended, Mode, Phase, State};
 use crate::calls::{Call, MAX_TURNS};
@@ -225,16 +225,6 @@ fn placed(placing: &Placing<'_>, account: &Account) -> Value {
     })
 }
 
-/// Without the marks of Telnyx's variables: what an agent writes is said as it is.
-fn plain(text: &str) -> String {
-    let mut text = text.to_owned();
-    // Of three in a row, the last two are a pair again.
-    while text.contains("{{") || text.contains("}}") {
-        text = text.replace("{{", "{ {").replace("}}", "} }");
-    }
-    text
-}
-
 /// Looks for a call whose placing was not answered. `line`: the number that calls; `since`: when it was placed.
 pub async fn find(
     toolbox: &Toolbox,
@@ -321,7 +311,7 @@ pub async fn treat(toolbox: &Toolbox, call: &Call, control: &str, deadline: Inst
         ),
         _ => answering(config, state, &call.to, account.assistant.expose()),
     };
-    send(toolbox, &account.command(control, "answer", body), deadline).await
+    send(toolbox, &account.command(control, "answer", body), &GONE, deadline).await.map(drop)
 }
 
 /// Declines a call. Nobody pays for it, and the caller hears what the network says of a busy number.
@@ -359,7 +349,7 @@ pub async fn say(
     act(toolbox, control, "speak", body, deadline).await
 }
 
-/// Passes a call on.
+/// Passes a call on. Whoever is on a line that was answered only for that hears nothing more, so it is hung up if Telnyx refuses.
 pub async fn pass_on(
     toolbox: &Toolbox,
     control: &str,
@@ -373,7 +363,11 @@ pub async fn pass_on(
         "time_limit_secs": target.secs,
         "target_leg_client_state": Mark::Second { first: control.to_owned() }.to_state(),
     });
-    act(toolbox, control, "transfer", body, deadline).await
+    let command = Account::of(&toolbox.outbound).await?.command(control, "transfer", body);
+    match send(toolbox, &command, &[403, 404, 422], deadline).await? {
+        true => Ok(()),
+        false => hang_up(toolbox, control, deadline).await,
+    }
 }
 
 /// Ends a call. `control`: what commands name, or all its ids. A call that is over stays as it is.
@@ -395,16 +389,18 @@ async fn act(
     deadline: Instant,
 ) -> Result<(), OutboundError> {
     let account = Account::of(&toolbox.outbound).await?;
-    send(toolbox, &account.command(control, action, body), deadline).await
+    send(toolbox, &account.command(control, action, body), &GONE, deadline).await.map(drop)
 }
 
-/// Sends a command. One for a call that is over, or that was obeyed long ago, is refused, which changes nothing.
-async fn send(toolbox: &Toolbox, command: &Ask, deadline: Instant) -> Result<(), OutboundError> {
-    let answer = toolbox.outbound.send(NAME, ORIGIN, command, &GONE, deadline).await?;
-    if answer.status >= 400 {
+/// Sends a command. False: it was refused with one of these statuses, as are commands for a call that is over, and those that
+/// were obeyed long ago.
+async fn send(toolbox: &Toolbox, command: &Ask, refusals: &[u16], deadline: Instant) -> Result<bool, OutboundError> {
+    let answer = toolbox.outbound.send(NAME, ORIGIN, command, refusals, deadline).await?;
+    let is_taken = answer.status < 400;
+    if !is_taken {
         log::failure("Telnyx refused a command", &format_args!("HTTP {}", answer.status));
     }
-    Ok(())
+    Ok(is_taken)
 }
 
 fn says(said: &str, language: Language, then: Option<Target>) -> Value {
@@ -743,15 +739,6 @@ mod tests {
         let told = End::of(&json!({"end_time": NOON.to_string()}), &answered).unwrap();
         assert_eq!((told.answered, told.at, told.cause.as_str()), (Some(NOON), NOON, ""));
         assert!(!facts(false, &told, &Spoken::default()).is_whole, "the event with its cause may come");
-    }
-
-    #[test]
-    fn no_variable_is_left_in_what_an_agent_writes() {
-        for (text, expected) in
-            [("{{x}}", "{ {x} }"), ("{{{x}}}", "{ { {x} } }"), ("{{{{x}}}}", "{ { { {x} } } }"), ("{x} }{", "{x} }{")]
-        {
-            assert_eq!(plain(text), expected, "{text}");
-        }
     }
 
     #[test]

@@ -23,8 +23,8 @@ use tools_sms::number::Number;
 use tools_sms::providers::vapi::{self as account, ORIGIN, SECRET, is_id};
 
 use super::{
-    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, prompt,
-    recorded, text, time, unplaced,
+    Facts, Heard, MAX_CALLBACK, MAX_REASON, MAX_SUMMARY, MAX_URL, OUTCOMES, Placed, Placing, Verdict, WHO, plain,
+    prompt, recorded, text, time, unplaced,
 };
 use crate::call::{Ended, Mode, Phase, State};
 use crate::calls::{Call, MAX_TURNS};
@@ -151,7 +151,8 @@ fn placed(placing: &Placing<'_>, server: Option<Value>) -> Value {
         "beepMaxAwaitSeconds": 25,
         "backoffPlan": {"startAtSeconds": 2, "frequencySeconds": 2.5, "maxRetries": 6},
     });
-    assistant["voicemailMessage"] = json!(placing.message);
+    let message: String = plain(placing.message).chars().take(outside::MAX_MESSAGE).collect();
+    assistant["voicemailMessage"] = json!(message);
     assistant["analysisPlan"]["successEvaluationPlan"] =
         json!({"enabled": true, "rubric": "PassFail", "timeoutSeconds": ANALYSIS_SECS});
     assistant["analysisPlan"]["structuredDataPlan"] = json!({
@@ -193,14 +194,14 @@ struct Script<'a> {
 fn assistant(script: &Script<'_>) -> Value {
     let mut assistant = json!({
         "name": script.name,
-        "firstMessage": script.first,
+        "firstMessage": plain(script.first),
         "firstMessageMode": "assistant-speaks-first",
         "model": {
             "provider": MODEL.0,
             "model": MODEL.1,
             "temperature": 0.3,
             "maxTokens": MAX_TOKENS,
-            "messages": [{"role": "system", "content": script.prompt}],
+            "messages": [{"role": "system", "content": plain(script.prompt)}],
             "tools": script.tools,
         },
         "voice": {"provider": "vapi", "voiceId": script.voice.unwrap_or(VOICE), "version": "latest"},
@@ -309,7 +310,7 @@ pub fn not_in_service() -> Value {
 
 fn passed_on(config: &InboundConfig, number: &Number) -> Value {
     let message = dialogue::greeting(config, Mode::Transfer);
-    json!({"destination": {"type": "number", "number": number, "message": message}})
+    json!({"destination": {"type": "number", "number": number, "message": plain(&message)}})
 }
 
 fn answering(config: &InboundConfig, state: &State, server: Option<Value>) -> Value {
@@ -665,6 +666,22 @@ mod tests {
         );
         let destination = json!({"type": "number", "number": "+12125550123", "message": "We are closed."});
         assert_eq!(passed_on(&config, config.transfer_number.as_ref().unwrap()), json!({"destination": destination}));
+    }
+
+    /// Otherwise Vapi fills them in.
+    #[test]
+    fn no_text_of_an_agent_has_variables() {
+        let id = RequestId::from_bytes([1; 16]);
+        let (to, first, prompt, message) =
+            (Number::fictitious(7), "Hi {{first}}.", "Ask {{prompt}}.", "{{m}}".repeat(300));
+        let message = message.as_str();
+        let placing =
+            Placing { request_id: id, index: 0, line: "line", to: &to, minutes: 1, first, prompt, message, points: 0 };
+        let assistant = &placed(&placing, None)["assistant"];
+        assert_eq!(assistant["firstMessage"], "Hi { {first} }.");
+        assert_eq!(assistant["model"]["messages"][0]["content"], "Ask { {prompt} }.");
+        let left = assistant["voicemailMessage"].as_str().unwrap();
+        assert!(left.starts_with("{ {m} }{ {m} }") && left.chars().count() == 1_000, "{left}");
     }
 
     #[test]
