@@ -236,6 +236,11 @@ fn unavailable_tools_are_listed_nowhere() {
             assert_eq!(priced, (lacking.can(tool), !lacking.can(tool)), "{}", tool.name);
         }
 
+        // A search says what would fit better than what it lists.
+        let query = json!({"query": "local businesses"});
+        let found = mcp_calls::call(&client, &[], "agora_find_tools", query, json!({})).await;
+        assert_eq!(found["structuredContent"]["unavailable"][0]["name"], "local_search", "{found}");
+
         // An imported copy is noticed at the scheduler's next check, and shown once the cached lists expire.
         snapshot::publish(&*stack.app.blobs, "ofac", "2026-11-20", Vec::new()).await.unwrap();
         clock.advance(Duration::from_secs(5 * 60));
