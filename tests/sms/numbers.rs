@@ -18,6 +18,7 @@ use tools_sms::phone::{self, Phone};
 use tools_sms::{buy, send};
 
 use super::BASE;
+use crate::support::crashes::{Death, Dying, die_at_steps};
 use crate::support::{Answer, Payer, books, eventually, run, stack, stack_with};
 
 const NUMBERS: &str = "/v1/tools/voice/numbers";
@@ -107,6 +108,34 @@ fn a_wallet_buys_its_number_and_then_has_it() {
         let answer = ada.client.post(NUMBERS, &[("x-agent-proof", &forged)], &json!({})).await;
         assert_eq!(answer.error(), (401, "invalid_proof".to_owned()));
     });
+}
+
+#[test]
+fn a_number_bought_from_credits_survives_a_crash_at_every_step() {
+    run(die_at_steps(1, 1, die_at));
+}
+
+/// Buys a number with a process that dies, and asks until it is there: it is bought once, and paid once. `false` if the purchase
+/// needed fewer steps.
+async fn die_at(death: Death) -> bool {
+    let dying = Dying::start(death, |options| options).await;
+    let ada = with_credits(&dying.stack, 2 * FEE).await;
+    let proof = ada.proof("write");
+    let headers = [("x-agent-proof", proof.as_str())];
+    let (stack, _, died) = dying.die_in(ada.client.try_post(NUMBERS, &headers, &json!({}))).await;
+
+    let ada = ada.at(&stack);
+    eventually("the number", || async {
+        let answer = ask(&ada).await;
+        assert!(matches!(answer.status, 200 | 201 | 409 | 503), "{death:?}: {}", answer.text);
+        (answer.status < 300).then_some(())
+    })
+    .await;
+    eventually("an empty queue", || async { stack.queue.is_idle().then_some(()) }).await;
+    let all = listed(&ada).await;
+    assert_eq!((all.len(), credits(&stack, &ada).await), (1, FEE), "{death:?}: {all:?}");
+    stack.kill().await;
+    died
 }
 
 /// Without credits, a wallet pays by x402. Its payment sent again is answered again.
