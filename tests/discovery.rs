@@ -239,7 +239,7 @@ fn unavailable_tools_are_listed_nowhere() {
         // A search says what would fit better than what it lists.
         let query = json!({"query": "local businesses"});
         let found = mcp_calls::call(&client, &[], "agora_find_tools", query, json!({})).await;
-        assert_eq!(found["structuredContent"]["unavailable"][0]["name"], "local_search", "{found}");
+        assert_eq!(found["structuredContent"]["best_match_is_not_offered_here"][0]["name"], "local_search", "{found}");
 
         // An imported copy is noticed at the scheduler's next check, and shown once the cached lists expire.
         snapshot::publish(&*stack.app.blobs, "ofac", "2026-11-20", Vec::new()).await.unwrap();

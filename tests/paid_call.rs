@@ -421,11 +421,6 @@ fn unused_members_of_a_tools_input_are_named() {
         let quote = payer.ask("/v1/tools/email/quote", &quote).await;
         assert_eq!((quote.status, &quote.json()["ignored"]), (200, &json!(["cc_adress"])), "{}", quote.text);
 
-        let token = payer.token(&stack).await;
-        let arguments = json!({"vin": VIN, "modelyear": 2003});
-        let called =
-            mcp_calls::call(client, &[("authorization", &token)], "agora_vin_decode", arguments, json!({})).await;
-        assert_eq!(called["structuredContent"]["ignored"], json!(["modelyear"]), "{called}");
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }
@@ -450,11 +445,44 @@ fn a_misplaced_cap_or_dry_run_is_refused_before_money_moves() {
         for (tool, arguments) in [
             ("agora_vin_decode", json!({"vin": VIN, "max_cost": 0.001})),
             ("agora_vin_decode", json!({"vin": VIN, "dryrun": true})),
+            // Over MCP, models read the schema, so nothing that it does not have is taken.
+            ("agora_vin_decode", json!({"vin": VIN, "modelyear": 2003})),
+            ("agora_vin_decode", json!({"vin": VIN, "idempotencyKey": "a"})),
+            ("agora_use_tool", json!({"name": "agora_vin_decode", "input": {"vin": VIN, "budget_usdc": 0.001}})),
             ("agora_use_tool", json!({"name": "agora_vin_decode", "input": {"vin": VIN, "max_cost_usd": 0.001}})),
         ] {
             let called = mcp_calls::call(&payer.client, &by_token, tool, arguments, json!({})).await;
             assert_eq!(called["structuredContent"]["error"], "invalid_request", "{tool}: {called}");
         }
+        // What guards a call in _meta, spelt otherwise or contradicted; and a key for all calls of a connection.
+        let keyed = [("authorization", token.as_str()), ("idempotency-key", "one for all")];
+        for (headers, arguments, meta, path) in [
+            (&by_token[..], json!({"vin": VIN}), json!({"X-Dry-Run": "true"}), "_meta.X-Dry-Run"),
+            (&by_token[..], json!({"vin": VIN}), json!({"max_cost_usdc": 0.001}), "_meta.max_cost_usdc"),
+            (&by_token[..], json!({"vin": VIN, "dry_run": false}), json!({"x-dry-run": "true"}), "dry_run"),
+            (
+                &by_token[..],
+                json!({"vin": VIN, "idempotency_key": "a"}),
+                json!({"idempotency-key": "b"}),
+                "idempotency_key",
+            ),
+            (&keyed[..], json!({"vin": VIN}), json!({}), "Idempotency-Key"),
+        ] {
+            let called = mcp_calls::call(&payer.client, headers, "agora_vin_decode", arguments, meta).await;
+            let refused = &called["structuredContent"];
+            assert_eq!(
+                (&refused["error"], &refused["details"][0]["path"]),
+                (&json!("invalid_request"), &json!(path)),
+                "{called}"
+            );
+        }
+        // The seller of a service gets its input as it is, but not what concerns the purchase.
+        let shop = Shop::open(&stack, "sells-words").await;
+        let input = json!({"text": "a b", "dry_run": true});
+        let arguments = json!({"slug": "sells-words", "service": "summary", "input": input});
+        let called = mcp_calls::call(&payer.client, &by_token, "agora_soul_execute", arguments, json!({})).await;
+        assert_eq!(called["structuredContent"]["details"][0]["path"], "input.dry_run", "{called}");
+        assert_eq!(shop.get("/jobs").await.json()["jobs"], json!([]));
         let balance = payer.get("/v1/tools/balance").await.json();
         assert_eq!(balance["credits_balance"], "0.100000", "{balance}");
     });

@@ -33,7 +33,7 @@ fn settings_survive_a_crash_at_every_step() {
 
 #[test]
 fn a_call_that_is_lost_while_it_is_passed_on_ends_by_itself() {
-    run(die_at_steps(1, 3, die_in_a_transfer));
+    run(die_at_steps(1, 2, die_in_a_transfer));
 }
 
 /// Dials, talks and hangs up. What was done before is done again.

@@ -276,7 +276,7 @@ fn calls_beyond_a_limit_of_today_are_not_sold() {
 
 #[test]
 fn a_call_survives_a_crash_at_every_step() {
-    run(die_at_steps(1, 4, die_at));
+    run(die_at_steps(1, 2, die_at));
 }
 
 /// Calls a number with a process that dies: it rings once, the callee pays one minute, and so does the buyer if anybody talked.

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
+use futures_util::future::join_all;
 use futures_util::stream;
 use gate::limits;
 use local::{Options, Stack};
@@ -670,6 +671,54 @@ fn a_call_that_vapi_says_nothing_about_is_ended_when_its_credit_ends() {
             "{call}"
         );
         assert_eq!((&call["summary"], bob.credits(&stack).await), (&json!("It was cut."), 0));
+    });
+}
+
+/// Vapi goes on to say that two calls last, and gives nothing to end them with. They end in the times that the guide states, and
+/// cost nothing.
+#[test]
+fn calls_whose_end_is_never_heard_end_in_time_and_cost_nothing() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let stack = stack_with(|options| vapi.options(Options { clock: clock.clone(), ..options })).await;
+        let lasts = |id: &str| vapi.becomes(id, &json!({"status": "in-progress", "monitor": {}}));
+        let (bob, of_bob) = Agent::answering(&stack, MINUTE, json!({})).await;
+        vapi.rings("019g", line_of(&of_bob), clock.now());
+        assistant(&vapi.posts(&stack, "assistant-request", "019g").await);
+        lasts("019g");
+        let came_in = newest(&bob).await;
+        let (ada, _) = Agent::with_number(&stack).await;
+        let bought = buy(&ada, outside(clock.now())).await;
+        let placed = eventually("the call's id", || async { vapi.ids().into_iter().find(|id| id != "019g") }).await;
+        lasts(&placed);
+        // No proof is as old as this becomes.
+        let (of_bobs, of_adas) = (bob.payer.token(&stack).await, ada.payer.token(&stack).await);
+        let read =
+            async |path: String, token: &str| bob.payer.client.get(&path, &[("authorization", token)]).await.json();
+        let states = async || {
+            let jobs = [(came_in, &of_bobs), (bought, &of_adas)];
+            let states = jobs.map(|(id, token)| async move {
+                look(&stack, id).await;
+                read(format!("/v1/requests/{id}"), token).await["status"].clone()
+            });
+            join_all(states).await
+        };
+        for (minutes, expected) in [
+            (30, ["processing", "processing"]),
+            (4, ["completed", "processing"]),
+            (12, ["completed", "processing"]),
+            (4, ["completed", "completed"]),
+        ] {
+            clock.advance(Duration::from_secs(60 * minutes));
+            eventually("the states of the calls", || async { (states().await == expected).then_some(()) }).await;
+        }
+        let call = read(format!("/v1/tools/voice/inbound/{came_in}"), &of_bobs).await["data"].clone();
+        assert_eq!((&call["ended_reason"], &call["charge_usdc"]), (&json!("failed"), &json!("0.000000")), "{call}");
+        assert_eq!(bob.credits(&stack).await, MINUTE);
+        let job = read(format!("/v1/requests/{bought}"), &of_adas).await;
+        assert_eq!((&job["result"]["status"], &job["result"]["cost"]), (&json!("failed"), &json!("0.000000")), "{job}");
+        assert_eq!(money(&ada, &stack).await, (3 * MINUTE, 3 * MINUTE));
     });
 }
 

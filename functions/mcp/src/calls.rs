@@ -15,7 +15,8 @@ use platform::http::{ApiError, read_body};
 use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 use tools::availability::Lacking;
-use tools::spec::{MARKET, Price, TOP_UP, ToolSpec};
+use tools::soul::EXECUTION;
+use tools::spec::{MARKET, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
 use tower::ServiceExt;
 
 use crate::Shop;
@@ -63,12 +64,31 @@ pub fn headers(parts: &Parts, meta: &JsonObject) -> Result<HeaderMap, ApiError> 
     if let Some(bearer) = bearer {
         headers.insert(header::AUTHORIZATION, bearer.clone());
     }
+    check_spelling(meta)?;
     for name in IN_META {
         if let Some(value) = meta.get(name).filter(|value| !value.is_null()) {
             set(&mut headers, name, value)?;
         }
     }
     Ok(headers)
+}
+
+/// Refuses a member of `_meta` that means one of [`IN_META`] and is spelt differently: dropped, a cap or a dry run would be lost.
+fn check_spelling(meta: &JsonObject) -> Result<(), ApiError> {
+    let bare = |name: &str| {
+        let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+        letters.strip_prefix('x').map_or(letters.clone(), str::to_owned)
+    };
+    for name in meta.keys().filter(|name| name.len() <= 32 && !IN_META.contains(&name.as_str())) {
+        let meant = match bare(name).as_str() {
+            "maxcost" | "maxcostusd" => Some("x-max-cost-usdc"),
+            other => IN_META.into_iter().find(|known| bare(known) == other),
+        };
+        if let Some(meant) = meant {
+            return Err(ApiError::field(&format!("_meta.{name}"), format!("is not read; it is spelt {meant}")));
+        }
+    }
+    Ok(())
 }
 
 /// Sets a header from an argument or a member of `_meta`. A cap can only be lowered: the connection's cap is the owner's.
@@ -103,6 +123,19 @@ pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Refuses arguments that nothing would read, before money moves: models misspell caps, too. What a soul's service is given goes
+/// to its seller as it is; but what concerns the purchase is not for the seller.
+fn check_names(spec: &ToolSpec, arguments: &JsonObject) -> Result<(), ApiError> {
+    let also: Vec<&str> = path_fields(spec).iter().chain(RECEIPT_FIELDS).map(|field| field.name).collect();
+    let mut wrong = input::unknown(spec.input, &also, arguments);
+    let given = arguments.get("input").and_then(Value::as_object).filter(|_| spec.name == EXECUTION.name);
+    for field in PURCHASE_FIELDS.iter().filter(|field| given.is_some_and(|given| given.contains_key(field.name))) {
+        let message = "concerns the purchase: put it beside input; if the service takes it, too, say it in both places";
+        wrong.push(FieldError::new(format!("input.{}", field.name), message));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
+}
+
 impl Shop {
     /// Buys, or answers with the price.
     pub async fn buy(
@@ -123,11 +156,22 @@ impl Shop {
                 false => arguments.remove(field.name),
             };
             if let Some(value) = given.filter(|value| !value.is_null()) {
+                let before = headers.get(name).cloned();
                 set(&mut headers, name, &value)?;
+                // Of two caps the lower one counts. Of two of anything else, one would be lost.
+                if name != "x-max-cost-usdc" && before.is_some_and(|before| before != headers[name]) {
+                    return Err(ApiError::field(field.name, format!("has another value in _meta ({name})")));
+                }
             }
+        }
+        // A client sends it with every message: it would make all purchases one, or, dropped, every retry a new one.
+        if parts.headers.contains_key("idempotency-key") && !headers.contains_key("idempotency-key") {
+            let message = "belongs to one call, not to the connection: give the argument idempotency_key instead";
+            return Err(ApiError::field("Idempotency-Key", message));
         }
         pay(&mut headers, meta)?;
         let fields = path_fields(spec);
+        check_names(spec, &arguments)?;
         let path = filled(spec.path(), &input::validate(fields, &arguments).map_err(ApiError::InvalidRequest)?)?;
         for field in fields {
             arguments.remove(field.name);

@@ -42,18 +42,21 @@ impl Shop {
         let free = self.free(text("query").unwrap_or_default());
         let free = free.into_iter().take(usize::try_from(limit).unwrap_or_default());
         let free: Vec<Value> = free.map(|entry| self.described(entry)).collect();
-        Ok(json!({
+        let mut told = json!({
             "tools": sold,
             "free_tools": free,
-            // What would fit and cannot be bought here.
-            "unavailable": page.unavailable,
             "has_more": page.next_cursor.is_some(),
             "how_to_call": named(
                 "{use_tool} with name and input; add idempotency_key and max_cost_usdc when you buy. Nothing fits? Try \
                  other words; {price_list} has everything that is sold.",
                 &self.prefix,
             ),
-        }))
+        });
+        // In an answer it stands before what is offered: a model takes the first that fits.
+        if !page.unavailable.is_empty() {
+            told["best_match_is_not_offered_here"] = json!(page.unavailable);
+        }
+        Ok(told)
     }
 
     fn offered(&self, entry: &Entry) -> Option<Value> {

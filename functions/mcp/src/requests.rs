@@ -65,13 +65,9 @@ impl Shop {
             // Read consistently: the client may read the task at once.
             if let Some(job) = store::load_latest(&self.app.db, id).await? {
                 let name = poll_key.map_or_else(|| id.to_string(), |key| format!("{id}.{key}"));
-                let mut created = CreateTaskResult::new(task(&name, &job));
-                created.meta = result.meta;
-                // The task has no other place for what the answer says beside the job.
-                if let (Some(status), Some(unused)) = (&mut created.task.status_message, unused(&body)) {
-                    status.push_str(&unused);
-                }
-                return Ok(CallToolResponse::Task(created));
+                let mut task = CreateTaskResult::new(task(&name, &job));
+                task.meta = result.meta;
+                return Ok(CallToolResponse::Task(task));
             }
         }
         let tool = self.tools.iter().find(|entry| matches!(entry.kind, crate::tools::Call::Request));
@@ -172,12 +168,6 @@ fn task(name: &str, job: &Job) -> Task {
         })
         .with_ttl_ms(KEPT_MS)
         .with_poll_interval_ms(POLL_MS)
-}
-
-/// The arguments that nothing reads, as an answer names them.
-fn unused(body: &Value) -> Option<String> {
-    let names: Vec<&str> = body["ignored"].as_array()?.iter().filter_map(Value::as_str).collect();
-    Some(format!("; not used: {}", names.join(", ")))
 }
 
 fn result(result: CallToolResult) -> JsonObject {

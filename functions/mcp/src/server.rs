@@ -157,9 +157,10 @@ impl ServerHandler for Server {
         server.title = Some(name.clone());
         server.website_url = self.0.app.config.base_url.clone();
         ServerConfig::new(capabilities).with_server_info(server).with_instructions(tools::named(
-            "Descriptions say which tools cost money; nothing is charged before you see the price. With an access \
-             token (Authorization: Bearer), a call is paid from credits at once. Without one, it answers with x402 payment terms; repeat the same call \
-             with the signed payment in _meta[\"x402/payment\"] to buy. Give every purchase an idempotency_key and keep the \
+            "Descriptions say which tools cost money. With an access token (Authorization: Bearer), a call is paid from \
+             credits at once: dry_run shows the price first, and max_cost_usdc limits it. Without one, it answers with x402 \
+             payment terms, and nothing is charged until you repeat the same call with the signed payment in \
+             _meta[\"x402/payment\"]. Give every purchase an idempotency_key and keep the \
              same value for every retry of it. x402 clients refuse calls above their own cap: raise it first for expensive \
              calls. Slow tools answer with a request_id: poll {get_request} for the result. The list of tools is short: \
              {find_tools} finds all others, and {use_tool} calls them. Guides are among the resources.",

@@ -272,9 +272,9 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
             "Use a tool",
             named(
                 "Calls any tool of this service by its name, also one that is not in your list; {find_tools} tells names, \
-                 prices and arguments. Costs what that tool costs, which you see before anything is charged: an access token \
-                 pays from credits; without one, the first call only answers x402 payment terms; repeat it with \
-                 _meta[\"x402/payment\"] to buy. Wrong arguments are listed in the error, and nothing is charged. Give \
+                 prices and arguments. Costs what that tool costs. An access token pays from credits at once: dry_run shows the \
+                 price first, max_cost_usdc limits it. Without one, the first call only answers x402 payment terms; repeat it \
+                 with _meta[\"x402/payment\"] to buy. Wrong arguments are listed in the error, and nothing is charged. Give \
                  idempotency_key the same value for every retry of one purchase.",
                 prefix,
             ),
@@ -307,9 +307,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
 /// What a tool costs, in words.
 pub fn price(spec: &ToolSpec) -> String {
     match spec.price {
-        _ if !path_fields(spec).is_empty() => {
-            "The seller sets its price, which you see before anything is charged".to_owned()
-        }
+        _ if !path_fields(spec).is_empty() => "The seller sets its price; dry_run shows it".to_owned(),
         Price::Fixed(price) => format!("Costs {price} USDC"),
         Price::Of { .. } | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
     }
@@ -428,6 +426,7 @@ pub fn work_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
 
 fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
     let mut schema = work_input(spec, prefix);
+    schema.insert("additionalProperties".to_owned(), json!(false));
     if let Some(Value::Object(into)) = schema.get_mut("properties") {
         // An argument that the work also has keeps the work's own schema, which says more.
         for (name, brief) in of_purchase() {
