@@ -649,6 +649,8 @@ fn the_doctor_names_problems_and_their_fixes() {
             ("EMAIL_PROVIDERS", "", Level::Warn, "e-mail", "set EMAIL_PROVIDERS to ses or smtp"),
             ("EMAIL_PROVIDERS", "ses", Level::Warn, "e-mail", "EMAIL_TOPICS to that topic"),
             ("EMAIL_PROVIDERS", "smtp", Level::Fail, "e-mail", "set SMTP_URL and MAIL_FROM"),
+            ("SEARCH_PROVIDERS", "gogle", Level::Fail, "configuration", "correct SEARCH_PROVIDERS"),
+            ("SEARCH_PROVIDERS", "brave", Level::Warn, "providers", "take it out of SEARCH_PROVIDERS"),
             ("SMS_PROVIDERS", "", Level::Warn, "texts", "set SMS_PROVIDERS to aws_sms or twilio"),
             ("SMS_PROVIDERS", "aws_sms", Level::Warn, "texts", "SMS_TOPICS to that topic"),
             ("SMS_PROVIDERS", "twilio", Level::Fail, "texts", "set twilio in PROVIDER_KEYS"),

@@ -168,6 +168,30 @@ async fn at_rest(client: &Client, authorization: &Authorization, claimed: bool) 
     .await;
 }
 
+/// Arguments are answered or refused, and nothing starts.
+#[test]
+fn arguments_start_nothing() {
+    let folder = std::env::temp_dir().join(format!("agora-words-{}", hex0x(&digest::random::<6>())));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (words, code, said) in [
+        (&["--help"][..], 0, "docs/CONFIGURATION.md"),
+        (&["-h"][..], 0, "PORT=9000"),
+        (&["--version"][..], 0, concat!("agora-local ", env!("CARGO_PKG_VERSION"))),
+        (&["--port", "9000"][..], 2, "does not know \"--port 9000\""),
+        (&["run"][..], 2, "agora-local --help"),
+        (&["--help", "me"][..], 2, "agora-local --help"),
+    ] {
+        let told =
+            Command::new(binary()).args(words).current_dir(&folder).env("PORT", "0").stdin(Stdio::null()).output();
+        let told = told.unwrap_or_else(|error| panic!("{error}; run cargo build -p local first"));
+        let output = if code == 0 { &told.stdout } else { &told.stderr };
+        let text = String::from_utf8_lossy(output);
+        assert!(told.status.code() == Some(code) && text.contains(said), "{words:?}: {text}");
+    }
+    assert!(!folder.join(".local").exists());
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// A state that cannot be migrated: the runner names the build that wrote it and how to start anew, and changes
 /// nothing.
 #[test]
@@ -182,7 +206,7 @@ fn a_state_of_another_build_stops_the_start() {
         let refused = refused.unwrap_or_else(|error| panic!("{error}; run cargo build -p local first"));
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success());
-        for part in ["agora-local 0.0.9 (abc1234), in format 0", "cannot migrate it", "\n    make reset\n"] {
+        for part in ["agora-local 0.0.9 (abc1234), in format 0", "cannot migrate it", "\n    local/reset.sh\n"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert_eq!(std::fs::read_to_string(state.join("version.json")).expect("the file"), written);
@@ -204,7 +228,10 @@ fn a_state_of_another_build_stops_the_start() {
         ours.kill().await;
         std::fs::remove_file(&mark).expect("no version");
         let refused = start().await.err().expect("other tables").to_string();
-        assert!(refused.contains("whose table agora-jobs is another") && refused.contains("make reset"), "{refused}");
+        assert!(
+            refused.contains("whose table agora-jobs is another") && refused.contains("local/reset.sh"),
+            "{refused}"
+        );
         assert!(!mark.exists());
         std::fs::remove_dir_all(&folder).expect("an end");
     });

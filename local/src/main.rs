@@ -19,8 +19,34 @@ const STATE: &str = ".local";
 const TOOLS: &str = ".tools";
 /// The gateway's port unless `PORT` is set.
 const DEFAULT_PORT: &str = "8402";
+const HELP: &str = "\
+agora-local starts the whole service on this machine: a gateway that sells tools to agents.
+It takes no arguments but these:
+  --help      this text
+  --version   the version
+It is set by variables of the shell, and by settings.json in this folder. For example:
+  PORT=9000 SERVICE_NAME=Shop ./agora-local      (PORT is 8402 if not set)
+Its state is in the folder .local here, its addresses and test wallets in .local/stack.json.
+Ctrl-C stops it and keeps the state; local/reset.sh deletes it.
+All variables are in docs/CONFIGURATION.md, the first steps in README.md.";
 
 fn main() -> std::process::ExitCode {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => {}
+        ["--help" | "-h"] => {
+            println!("{HELP}");
+            return std::process::ExitCode::SUCCESS;
+        }
+        ["--version" | "-V"] => {
+            println!("agora-local {}", env!("CARGO_PKG_VERSION"));
+            return std::process::ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("agora-local does not know {:?}; see agora-local --help", arguments.join(" "));
+            return std::process::ExitCode::from(2);
+        }
+    }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.thread_stack_size(local::STACK_BYTES).enable_all().build();
     match runtime.map_err(Error::from).and_then(|runtime| runtime.block_on(run())) {
@@ -37,7 +63,9 @@ async fn run() -> Result<(), Error> {
     let mut environment: HashMap<String, String> = std::env::vars().collect();
     environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
     let file = SettingsFile::read(Path::new(SETTINGS_FILE))?;
-    settings::check(&environment, &file)?;
+    for warning in settings::check(&environment, &file)? {
+        eprintln!("warning: {warning}");
+    }
     for (name, value) in file.into_values() {
         environment.entry(name).or_insert(value);
     }

@@ -46,16 +46,16 @@ pub fn human(stack: &Stack) -> String {
     format!(
         "\n{name} is up. Try, in another terminal:\n\
          \n  see a price     curl -i -X POST {base}/v1/tools/web-read\
-         \n  buy a page      make read\
+         \n  buy a page      local/read.sh\
          \n  buy a search    local/buy.sh /v1/tools/search '{{\"query\": \"lighthouse\"}}'\
-         \n  use a token     make spend\
-         \n  marketplace     make tour\n\
+         \n  use a token     local/spend.sh\
+         \n  marketplace     local/marketplace-tour.sh\n\
          \n  the service     {base}\
          \n  pages to read   {site}/article\
          \n  inbound mail    SMTP at {smtp}\
          \n  mails           are written to {outbox}/\
          \n  test wallets    payers in .local/stack.json, with their keys and 100,000 test USDC each\n\
-         \nCtrl-C stops it and keeps its state; make reset deletes the state.\n",
+         \nCtrl-C stops it and keeps its state; local/reset.sh deletes the state.\n",
         smtp = stack.smtp,
         outbox = stack.outbox.display(),
         name = stack.config.service_name,

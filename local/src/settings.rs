@@ -2,11 +2,16 @@
 
 use std::collections::HashMap;
 
-use platform::config::{Config, ConfigErrors, SettingsFile};
+use catalog::CATALOG;
+use platform::config::{Config, ConfigErrors, SettingsFile, SettlementConfig};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use crate::Error;
+use crate::{Error, doctor};
+
+/// The names of all variables that only the local stack reads, also elsewhere than here.
+pub const READ: [&str; 6] =
+    ["PORT", "SMTP_LISTEN_PORT", "LOCAL_FETCH_ALLOW", "BROWSER_PATH", "LOCAL_OPEN_TO_PAGES", "ANVIL_BIN"];
 
 pub struct Settings {
     /// `PORT`: the gateway's port; any free one if not set.
@@ -60,22 +65,42 @@ impl Settings {
     }
 }
 
-/// Checks the service's and the local stack's variables and returns all problems, before anything starts. Values that the
-/// local chain will provide are assumed.
-pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Result<(), ConfigErrors> {
+/// Checks the service's and the local stack's variables, before anything starts. Values that the local chain will provide are
+/// assumed. Returns what to warn of.
+///
+/// # Errors
+/// All problems.
+pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Result<Vec<String>, ConfigErrors> {
     let mut problems = Settings::read(environment).err().map(|errors| errors.0).unwrap_or_default();
     let provided = [("PAY_TO", "0x00000000000000000000000000000000000000ff"), ("CHAIN_RPC_URL", "http://127.0.0.1:1")];
-    let has_own_chain = environment.contains_key("CHAIN_RPC_URL");
+    let has_own_chain = environment.contains_key("CHAIN_RPC_URL") || file.get("CHAIN_RPC_URL").is_some();
     let given = |name: &str| {
         let given = environment.get(name).cloned();
         let provided = provided.iter().find(|(provided, _)| *provided == name && !has_own_chain);
         given.or_else(|| provided.map(|(_, value)| (*value).to_owned()))
     };
-    let config = Config::with_settings(given, file);
-    problems.extend(config.err().into_iter().flat_map(|errors| errors.0));
+    let (config, of_service) = Config::examined(given, file);
+    problems.extend(of_service.into_iter().map(|problem| match problem.as_str() {
+        "PAY_TO is required" => format!("{problem}: {OWN_CHAIN}"),
+        _ => problem,
+    }));
+    let has_relayer = config.aws.relayer_key.is_some() || config.aws.relayer_secret_arn.is_some();
+    let is_malformed = problems.iter().any(|problem| problem.starts_with("RELAYER_PRIVATE_KEY "));
+    if has_own_chain && !has_relayer && !is_malformed && matches!(config.settlement, SettlementConfig::Relayer) {
+        problems.push(format!("RELAYER_PRIVATE_KEY (or FACILITATOR_URL) is required: {OWN_CHAIN}"));
+    }
+    problems.extend(CATALOG.unknown(&config));
     problems.extend(out_of_reach(environment, file));
-    if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems)) }
+    if !problems.is_empty() {
+        return Err(ConfigErrors(problems));
+    }
+    let misspelt = doctor::misspelt(environment).into_iter();
+    let misspelt = misspelt.map(|(name, meant)| format!("nothing reads the variable {name}; is it {meant}?"));
+    Ok(doctor::providers::unready(&config).into_iter().map(|(_, what)| what).chain(misspelt).collect())
 }
+
+/// Why the local stack's wallets are not there.
+const OWN_CHAIN: &str = "CHAIN_RPC_URL names a chain of your own, so the local chain and its wallets are not started";
 
 /// Providers in AWS, with the variables that name them. Functions ask them with the key of their role, at
 /// `AWS_ENDPOINT_URL` if it is set. Here that is the embedded database, and the keys open nothing in AWS.
@@ -126,7 +151,69 @@ mod tests {
         assert_eq!(problems.len(), 5, "{problems:?}");
         assert!(check(&HashMap::new(), &none).is_ok());
         let own_chain = HashMap::from([("CHAIN_RPC_URL".to_owned(), "http://127.0.0.1:8545".to_owned())]);
-        assert_eq!(check(&own_chain, &none).unwrap_err().0, ["PAY_TO is required"]);
+        let problems = check(&own_chain, &none).unwrap_err().0;
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("PAY_TO is required: CHAIN_RPC_URL names a chain of your own"), "{problems:?}");
+        assert!(problems[1].starts_with("RELAYER_PRIVATE_KEY (or FACILITATOR_URL) is required"), "{problems:?}");
+    }
+
+    fn of(variables: &[(&str, &str)]) -> Result<Vec<String>, Vec<String>> {
+        let environment = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        check(&environment, &SettingsFile::default()).map_err(|errors| errors.0)
+    }
+
+    #[test]
+    fn unknown_names_are_listed_with_malformed_values() {
+        let problems = of(&[
+            ("PRICES", r#"{"nope": "1", "web_read": "x", "nor_this": "x"}"#),
+            ("SEARCH_PROVIDERS", "gogle"),
+            ("PEOPLE_PROVIDERS", "baz"),
+            ("SMS_PROVIDERS", "foo"),
+            ("VOICE_PROVIDERS", "bar"),
+            ("PROVIDER_KEYS", r#"{"brve": "k"}"#),
+            ("PROVIDER_CALLS_PER_DAY", "foo"),
+            ("ALLOWED_ORIGINS", "foo"),
+            ("EMAIL_DOMAINS", "not a domain"),
+            ("SMS_COUNTRIES", "XX"),
+        ])
+        .unwrap_err();
+        for told in [
+            "PRICES names \"nope\"",
+            "PRICES web_read ",
+            "PRICES nor_this ",
+            "PRICES names \"nor_this\"",
+            "SEARCH_PROVIDERS names \"gogle\"",
+            "PEOPLE_PROVIDERS names \"baz\"",
+            "SMS_PROVIDERS names \"foo\"",
+            "VOICE_PROVIDERS names \"bar\"",
+            "PROVIDER_KEYS names \"brve\"",
+            "PROVIDER_CALLS_PER_DAY ",
+            "ALLOWED_ORIGINS ",
+            "EMAIL_DOMAINS ",
+            "SMS_COUNTRIES names \"XX\"",
+        ] {
+            assert_eq!(problems.iter().filter(|problem| problem.starts_with(told)).count(), 1, "{told}: {problems:?}");
+        }
+        assert_eq!(problems.len(), 13, "{problems:?}");
+    }
+
+    #[test]
+    fn what_starts_and_does_less_is_warned_of() {
+        assert_eq!(of(&[("SEARCH_PROVIDERS", "brave"), ("PROVIDER_KEYS", r#"{"brave": "k"}"#)]), Ok(Vec::new()));
+        let warnings = of(&[("SEARCH_PROVIDERS", "brave"), ("SERVICE_NAM", "x")]).unwrap();
+        let expected = [
+            "SEARCH_PROVIDERS names brave, but PROVIDER_KEYS has no key brave: it is not asked",
+            "nothing reads the variable SERVICE_NAM; is it SERVICE_NAME?",
+        ];
+        assert_eq!(warnings, expected);
+    }
+
+    #[test]
+    fn the_documents_have_the_variables_of_the_local_stack() {
+        let (_, table) = include_str!("../../docs/CONFIGURATION.md").split_once("## Only the local stack").unwrap();
+        let documented: Vec<&str> =
+            table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        assert_eq!(documented, READ);
     }
 
     #[test]

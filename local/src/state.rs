@@ -83,7 +83,7 @@ fn foreign(folder: &Path, author: &str) -> Error {
     format!(
         "the state in {} was written by {author}.\n\
          This is {}, which reads format {} and cannot migrate it. Nothing was changed.\n\
-         To start with a new state, without the old chain, jobs and credits:\n\n    make reset\n\n\
+         To start with a new state, without the old chain, jobs and credits:\n\n    local/reset.sh\n\n\
          To keep it, start the build that wrote it.",
         folder.display(),
         ours.build,
@@ -153,7 +153,7 @@ mod tests {
             let text = serde_json::to_string(&kept).unwrap();
             std::fs::write(folder.join(FILE), &text).unwrap();
             let refused = check(&folder).unwrap_err().to_string();
-            assert!(refused.contains(said) && refused.contains("\n    make reset\n"), "{refused}");
+            assert!(refused.contains(said) && refused.contains("\n    local/reset.sh\n"), "{refused}");
             assert!(refused.contains(env!("CARGO_PKG_VERSION")), "{refused}");
             assert_eq!(std::fs::read_to_string(folder.join(FILE)).unwrap(), text, "left as it was");
         }

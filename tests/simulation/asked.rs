@@ -93,6 +93,8 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: catalog::CATALOG.iter().chain(&TOOLS).copied().collect(),
     quoters: catalog::CATALOG.quoters.iter().copied().chain(&QUOTERS).collect(),
     providers: catalog::CATALOG.providers,
+    asked: catalog::CATALOG.asked,
+    has_country: catalog::CATALOG.has_country,
 });
 
 /// Finds any price after a read, or none.

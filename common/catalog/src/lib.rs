@@ -7,12 +7,15 @@
 use std::sync::LazyLock;
 
 use platform::config::Capability;
+use platform::providers::sns;
 use tools::Runner;
+use tools::pages::BROWSER;
 use tools::spec::{Catalog, ToolSpec};
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
-use tools_people::vendors;
-use tools_people::{enrichment, verification};
+use tools_people::{enrichment, rdap, vendors, verification};
+use tools_sms::number;
+use tools_sms::providers::{telnyx, vapi};
 use tools_sms::{buy as phone_number, send as sms};
 use tools_voice::outbound as voice;
 use tools_web::{research, web_read, web_search};
@@ -41,6 +44,8 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: specs(),
     quoters: vec![&tools_email::quote::QUOTER, &tools_sms::quote::QUOTER, &tools_voice::quote::QUOTER],
     providers,
+    asked,
+    has_country: number::has_country,
 });
 
 fn providers(capability: Capability) -> Vec<&'static str> {
@@ -56,13 +61,24 @@ fn providers(capability: Capability) -> Vec<&'static str> {
     }
 }
 
+/// Providers by capability, registers, and who is asked for other things. A test compares this with the tools' needs.
+fn asked() -> Vec<&'static str> {
+    let named = Capability::ALL.into_iter().flat_map(|(capability, _)| providers(capability));
+    let rows = lookups::ROWS
+        .iter()
+        .flat_map(|row| row.requests.iter().filter_map(|request| request.source).chain([row.source]));
+    let others =
+        [rdap::NAME, sns::PROVIDER, BROWSER, vapi::SECRET, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT];
+    named.chain(rows.map(|source| source.provider)).chain(others).collect()
+}
+
 /// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
 /// catalog changes and this does not.
 pub const UPDATED: &str = "2026-11-23T00:00:00Z";
 
 #[cfg(test)]
 mod tests {
-    use tools::spec::{Answer, MARKET, TOP_UP};
+    use tools::spec::{Answer, MARKET, Need, TOP_UP};
 
     use super::*;
     use base::input;
@@ -105,6 +121,19 @@ mod tests {
                 assert!(schema.is_valid(&extension["info"]), "{}: {extension}", tool.name);
                 assert!(extension.to_string().len() < 1_700, "{}: {}", tool.name, extension.to_string().len());
             }
+        }
+    }
+
+    #[test]
+    fn every_key_that_a_tool_needs_may_be_set() {
+        let asked = asked();
+        for tool in CATALOG.iter() {
+            for need in (tool.needs)(tool, &Default::default()) {
+                assert!(!matches!(need, Need::Key(name) if !asked.contains(&name)), "{}: {need}", tool.name);
+            }
+        }
+        for name in ["brave", "peopledatalabs", "twilio", "vapi", "openfda", "sam", "rdap"] {
+            assert!(asked.contains(&name), "{name}");
         }
     }
 

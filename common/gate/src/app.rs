@@ -72,11 +72,10 @@ impl App {
         }
     }
 
-    /// The clients and stores that this app's tools use. An error if a configured provider, or a tool in the operator's
-    /// prices, is unknown.
+    /// The clients and stores that this app's tools use. An error if the configuration names a tool, a provider or a country
+    /// that is unknown.
     pub fn toolbox(&self, connections: &Connections, policy: FetchPolicy) -> Result<Toolbox, StoreError> {
-        self.catalog.check_providers(&self.config.providers)?;
-        self.catalog.check_prices(&self.config.prices)?;
+        self.catalog.check(&self.config).map_err(StoreError::new)?;
         let (db, blobs) = (self.db.clone(), self.blobs.clone());
         let (http, signed) = (&connections.http, &connections.signed);
         let toolbox = Toolbox::new(self.config.clone(), self.clock.clone(), db, blobs, http, signed, policy)?;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::vendors::clean;
 
-const NAME: &str = "rdap";
+pub const NAME: &str = "rdap";
 const ORIGIN: &str = "https://data.iana.org";
 /// Cache TTL of IANA's list, which changes a few times a month.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);

@@ -173,6 +173,11 @@ impl Number {
     }
 }
 
+/// Whether a country (ISO 3166-1 alpha-2, in upper case) has numbers.
+pub fn has_country(country: &str) -> bool {
+    country != NO_COUNTRY && PLANS.by_code.values().flatten().any(|plan| plan.region == country)
+}
+
 /// Whether a text dials an emergency service in some country. Only its digits count, of any script, with or without what is
 /// dialled for a call abroad; and in an address such as `tel:911;phone-context=+1`, those before its parameters or host.
 pub fn is_emergency(text: &str) -> bool {
@@ -320,6 +325,8 @@ mod tests {
         let without: Vec<&str> =
             plans.iter().filter(|plan| plan.emergency.is_empty()).map(|plan| plan.region).collect();
         assert!(regions.contains("US") && regions.contains("ZW"));
+        assert!(["US", "CA", "DE", "ZW"].into_iter().all(has_country));
+        assert!(!["XX", "UK", "us", NO_COUNTRY, ""].into_iter().any(has_country));
         // The source has none for these.
         assert!(
             without.iter().all(|region| [NO_COUNTRY, "GN", "GQ", "IO", "TA", "TK"].contains(region)),

@@ -23,7 +23,7 @@ const BROWSER_TIME: Duration = Duration::from_secs(12);
 pub const SEARCHED_WITH: [Need; 2] = [Need::Provider(Capability::Search), Need::Pages];
 
 /// The name of the browser's key in `PROVIDER_KEYS`.
-const BROWSER: &str = "browser";
+pub const BROWSER: &str = "browser";
 
 /// A page that was read.
 pub struct Seen {

@@ -8,11 +8,11 @@ use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 use base::input::{Field, FieldError, Format, Kind, Range};
 use base::money::Usdc;
-use platform::config::{Capability, PriceTable, ProvidersConfig};
+use platform::config::{Capability, Config, ConfigErrors, PriceTable};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
-use platform::store::{BoxFuture, StoreError};
+use platform::store::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::Toolbox;
@@ -36,9 +36,20 @@ pub struct Catalog {
     pub quoters: Vec<&'static Quoter>,
     /// The provider names that may be configured for a capability.
     pub providers: fn(Capability) -> Vec<&'static str>,
+    /// All names that `PROVIDER_KEYS`, `PROVIDER_URLS` and `PROVIDER_CALLS_PER_DAY` may have: what is asked, and keys with
+    /// names of their own.
+    pub asked: fn() -> Vec<&'static str>,
+    /// Whether a country (ISO 3166-1 alpha-2) has phone numbers.
+    pub has_country: fn(&str) -> bool,
 }
 
-pub static NOTHING: Catalog = Catalog { tools: Vec::new(), quoters: Vec::new(), providers: |_| Vec::new() };
+pub static NOTHING: Catalog = Catalog {
+    tools: Vec::new(),
+    quoters: Vec::new(),
+    providers: |_| Vec::new(),
+    asked: Vec::new,
+    has_country: |_| true,
+};
 
 impl Deref for Catalog {
     type Target = [&'static ToolSpec];
@@ -79,49 +90,74 @@ impl Catalog {
             Box::leak(Box::new(ToolSpec { price: tool.price.at(usual(tool), included), ..**tool }))
         };
         let tools = self.tools.iter().map(priced).collect();
-        Box::leak(Box::new(Catalog { tools, quoters: self.quoters.clone(), providers: self.providers }))
+        Box::leak(Box::new(Catalog {
+            tools,
+            quoters: self.quoters.clone(),
+            providers: self.providers,
+            asked: self.asked,
+            has_country: self.has_country,
+        }))
     }
 
-    /// Checks the names in the operator's prices. A function that sells nothing knows no names.
-    ///
-    /// # Errors
-    /// The message has every name that is not a tool's, and every one whose price is not the operator's.
-    pub fn check_prices(&self, prices: &PriceTable) -> Result<(), StoreError> {
-        let problem = |name: &String| {
-            if self.tools.is_empty() || self.tools.iter().any(|tool| tool.name == name) {
-                None
-            } else if MARKET.iter().any(|tool| tool.name == name) {
-                Some(format!("{name:?}, whose price the sellers set"))
-            } else if TOP_UP.name == name {
-                Some(format!("{name:?}, whose price is the amount that is bought"))
-            } else {
-                Some(format!("{name:?}, which is not a tool"))
-            }
-        };
-        let problems: Vec<String> = prices.tools.keys().filter_map(problem).collect();
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(StoreError::new(format_args!("PRICES names {}", problems.join("; "))))
-    }
-
-    /// Checks that every configured provider has an adapter, so that a mistyped name fails at startup and not at the first
+    /// Stops the start if the configuration has a name that is unknown here, so that a mistyped one does not show at the first
     /// sale.
     ///
     /// # Errors
-    /// The message has the variable, the unknown provider and the known ones.
-    pub fn check_providers(&self, providers: &ProvidersConfig) -> Result<(), StoreError> {
+    /// All of [`Catalog::unknown`].
+    pub fn check(&self, config: &Config) -> Result<(), ConfigErrors> {
+        let unknown = self.unknown(config);
+        if unknown.is_empty() { Ok(()) } else { Err(ConfigErrors(unknown)) }
+    }
+
+    /// One problem for each name in the configuration that is unknown here: of tools, providers and countries. A function that
+    /// sells nothing knows no names, and has none.
+    pub fn unknown(&self, config: &Config) -> Vec<String> {
+        if self.tools.is_empty() {
+            return Vec::new();
+        }
+        let mut problems: Vec<String> =
+            config.prices.tools.keys().filter_map(|name| self.why_not_priced(name)).collect();
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
-            let unknown = providers.order(capability).iter().find(|name| !known.contains(&name.as_str()));
-            if let Some(unknown) = unknown {
-                let known = known.join(", ");
-                return Err(StoreError::new(format_args!(
-                    "{variable} names {unknown:?}, which is not a known provider. Known are: {known}"
-                )));
-            }
+            let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
+            let known = known.join(", ");
+            problems.extend(
+                unknown.map(|name| {
+                    format!("{variable} names {name:?}, which is not a known provider. Known are: {known}")
+                }),
+            );
         }
-        Ok(())
+        let (providers, asked) = (&config.providers, (self.asked)());
+        let named: [(&str, Vec<&String>); 3] = [
+            ("PROVIDER_KEYS", providers.keys.keys().collect()),
+            ("PROVIDER_URLS", providers.urls.keys().collect()),
+            ("PROVIDER_CALLS_PER_DAY", providers.calls_a_day.keys().collect()),
+        ];
+        for (variable, names) in named {
+            let unknown = names.into_iter().filter(|name| !asked.contains(&name.as_str()));
+            problems.extend(unknown.map(|name| format!("{variable} names {name:?}, which is not a known provider")));
+        }
+        let countries = [("SMS_COUNTRIES", &config.sms.countries), ("VOICE_COUNTRIES", &config.voice.countries)];
+        for (variable, countries) in countries {
+            // One that has not two letters is a problem of its form.
+            let unknown = countries.iter().filter(|country| country.len() == 2 && !(self.has_country)(country));
+            problems.extend(unknown.map(|country| format!("{variable} names {country:?}, which is not a country")));
+        }
+        problems
+    }
+
+    /// Why the operator sets no price of this name; `None` if it is a tool's.
+    fn why_not_priced(&self, name: &str) -> Option<String> {
+        let why = if self.tools.iter().any(|tool| tool.name == name) {
+            return None;
+        } else if MARKET.iter().any(|tool| tool.name == name) {
+            "whose price the sellers set"
+        } else if TOP_UP.name == name {
+            "whose price is the amount that is bought"
+        } else {
+            "which is not a tool"
+        };
+        Some(format!("PRICES names {name:?}, {why}"))
     }
 }
 
@@ -460,7 +496,13 @@ mod tests {
 
     fn catalog() -> &'static Catalog {
         let tools = vec![&FIXED, &COMPUTED, &ASKED, &WITH_FIXED];
-        Box::leak(Box::new(Catalog { tools, quoters: Vec::new(), providers: |_| Vec::new() }))
+        Box::leak(Box::new(Catalog {
+            tools,
+            quoters: Vec::new(),
+            providers: |capability| if capability == Capability::Search { vec!["one", "two"] } else { Vec::new() },
+            asked: || vec!["one", "two", "register"],
+            has_country: |country| country != "XX",
+        }))
     }
 
     fn table(prices: &[(&str, u64)]) -> PriceTable {
@@ -501,16 +543,47 @@ mod tests {
 
     #[test]
     fn every_unknown_name_is_reported() {
-        let catalog = catalog();
-        assert!(catalog.check_prices(&table(&[("fixed", 1), ("asked", 1)])).is_ok());
-        let wrong = table(&[("fixed", 1), ("fxed", 1), ("soul", 1), ("credits_top_up", 1), ("other", 1)]);
-        let error = catalog.check_prices(&wrong).unwrap_err().to_string();
-        for name in
-            ["\"fxed\", which is not", "\"soul\", whose", "\"credits_top_up\", whose", "\"other\", which is not"]
-        {
-            assert!(error.contains(name), "{name} in {error}");
+        let config = |variables: &[(&str, &str)]| {
+            let variables = [variables, &[("PAY_TO", "0x00000000000000000000000000000000000000ff")]].concat();
+            let given =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            Config::read(given).unwrap()
+        };
+        let good = config(&[
+            ("PRICES", r#"{"fixed": "1", "asked": "1"}"#),
+            ("SEARCH_PROVIDERS", "two,one"),
+            ("PROVIDER_KEYS", r#"{"one": "k"}"#),
+            ("PROVIDER_URLS", r#"{"register": "http://127.0.0.1:1"}"#),
+        ]);
+        assert!(catalog().check(&good).is_ok());
+        let bad = config(&[
+            ("PRICES", r#"{"fixed": "1", "fxed": "1", "soul": "1", "credits_top_up": "1"}"#),
+            ("SEARCH_PROVIDERS", "one,thre,four"),
+            ("VOICE_PROVIDERS", "one"),
+            ("PROVIDER_KEYS", r#"{"on": "k"}"#),
+            ("PROVIDER_URLS", r#"{"registre": "http://127.0.0.1:1"}"#),
+            ("PROVIDER_CALLS_PER_DAY", "too=5"),
+            ("SMS_COUNTRIES", "US,XX"),
+            ("VOICE_COUNTRIES", "xx"),
+        ]);
+        let problems = catalog().unknown(&bad);
+        let told = [
+            r#"PRICES names "credits_top_up", whose price is"#,
+            r#"PRICES names "fxed", which is not a tool"#,
+            r#"PRICES names "soul", whose price the sellers"#,
+            r#"SEARCH_PROVIDERS names "thre", which is not a known provider. Known are: one, two"#,
+            r#"SEARCH_PROVIDERS names "four""#,
+            r#"VOICE_PROVIDERS names "one""#,
+            r#"PROVIDER_KEYS names "on""#,
+            r#"PROVIDER_URLS names "registre""#,
+            r#"PROVIDER_CALLS_PER_DAY names "too""#,
+            r#"SMS_COUNTRIES names "XX""#,
+            r#"VOICE_COUNTRIES names "XX""#,
+        ];
+        assert_eq!(problems.len(), told.len(), "{problems:?}");
+        for (problem, told) in problems.iter().zip(told) {
+            assert!(problem.starts_with(told), "{problem}, not {told}");
         }
-        assert!(!error.contains("\"fixed\""), "{error}");
-        assert!(NOTHING.check_prices(&wrong).is_ok());
+        assert_eq!(NOTHING.unknown(&bad), [""; 0]);
     }
 }

@@ -14,7 +14,7 @@ async fn main() -> Result<(), lambda_http::Error> {
         [("queue", app::job_queue(&config, &connections)), ("soul_queue", app::soul_queue(&config, &connections))];
     let queues = queues.into_iter().filter_map(|(name, queue)| Some((name, queue.ok()?))).collect();
     let app = App::new(config, &connections, &CATALOG);
-    app.catalog.check_prices(&app.config.prices)?;
+    app.catalog.check(&app.config)?;
     app.db.warm(&app.config.tables.ledger).await;
     platform::http::lambda::run(meta::router(app, queues)).await
 }

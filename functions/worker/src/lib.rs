@@ -89,7 +89,8 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
         Message::Availability {} => {
             let lacking = engine.toolbox.lacking(&CATALOG).await?;
             if availability::publish(&engine.db, &lacking).await? {
-                log::event("availability", json!({"lacking": lacking}));
+                // The names only: `doctor` and the list of tools say what each lacks.
+                log::event("availability", json!({"lacking": lacking.names().collect::<Vec<_>>()}));
             }
         }
         Message::Phones {} => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use catalog::CATALOG;
-use platform::config::{Config, SETTINGS_FILE, SettingsFile};
+use platform::config::{Config, ConfigErrors, SETTINGS_FILE, SettingsFile};
 
 fn main() -> ExitCode {
     match check() {
@@ -21,6 +21,7 @@ fn check() -> Result<(), String> {
     let path = std::env::args_os().nth(1).map_or_else(|| PathBuf::from(SETTINGS_FILE), PathBuf::from);
     let file = SettingsFile::read(&path).map_err(|errors| errors.to_string())?;
     let assumed = |name: &str| (name == "PAY_TO").then(|| "0x0000000000000000000000000000000000000001".to_owned());
-    let config = Config::with_settings(assumed, &file).map_err(|errors| errors.to_string())?;
-    CATALOG.check_prices(&config.prices).map_err(|error| error.to_string())
+    let (config, mut problems) = Config::examined(assumed, &file);
+    problems.extend(CATALOG.unknown(&config));
+    if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems).to_string()) }
 }

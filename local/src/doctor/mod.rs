@@ -8,6 +8,7 @@ mod chain;
 mod cloud;
 mod email;
 mod functions;
+pub mod providers;
 mod service;
 mod settings;
 mod sms;
@@ -27,7 +28,7 @@ use platform::store::Blobs;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use settings::template_variables;
+pub use settings::{misspelt, template_variables};
 
 use crate::blobs::FolderBlobs;
 
@@ -102,6 +103,7 @@ pub async fn examine(environment: &HashMap<String, String>) -> Report {
     functions::check(&mut environment, &mut report).await;
     let environment = &environment;
     let Some(config) = settings::check(environment, &mut report) else { return report };
+    providers::check(&config, &mut report);
     email::check(&config, &mut report);
     sms::check(&config, &mut report);
     voice::check(&config, &mut report);

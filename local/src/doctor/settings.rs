@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use platform::config::Config;
+use catalog::CATALOG;
+use platform::config::{Config, SettingsFile};
 
 use super::Report;
 
@@ -28,16 +29,15 @@ pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Opti
         report.fail("template", format!("it sets variables that nothing reads: {}", unread.join(", ")), remedy);
     }
     unknown(environment, &known, report);
-    let config = match Config::read(|name| environment.get(name).cloned()) {
-        Ok(config) => config,
-        Err(errors) => {
-            for problem in errors.0 {
-                let name = problem.split(' ').next().unwrap_or_default().to_owned();
-                report.fail("configuration", problem, format!("correct {name} ({})", place(&name, &given)));
-            }
-            return None;
+    let (config, mut problems) = Config::examined(|name| environment.get(name).cloned(), &SettingsFile::default());
+    problems.extend(CATALOG.unknown(&config));
+    if !problems.is_empty() {
+        for problem in problems {
+            let name = problem.split(' ').next().unwrap_or_default().to_owned();
+            report.fail("configuration", problem, format!("correct {name} ({})", place(&name, &given)));
         }
-    };
+        return None;
+    }
     report.ok("configuration", "every variable is well formed");
     if config.aws.endpoint.is_some() {
         report.ok("variables of AWS", "not needed: AWS_ENDPOINT_URL names an emulator");
@@ -77,6 +77,17 @@ fn unknown(environment: &HashMap<String, String>, known: &BTreeSet<String>, repo
         let remedy = format!("unset it, or correct the spelling: {nearest}?");
         report.warn(&format!("variable {name}"), "nothing reads it", remedy);
     }
+}
+
+/// The variables whose name is one edit from one that is read, with the name that is meant. Short names are words of other
+/// programs, too.
+pub fn misspelt(environment: &HashMap<String, String>) -> Vec<(String, String)> {
+    let mut known = read_by_config();
+    known.extend(NOT_THE_SERVICES.into_iter().chain(crate::settings::READ).map(str::to_owned));
+    let mut names: Vec<&String> = environment.keys().filter(|name| !known.contains(*name)).collect();
+    names.sort();
+    let meant = |name: &str| known.iter().find(|known| known.len() > 4 && distance(known, name) == 1);
+    names.into_iter().filter_map(|name| Some((name.clone(), meant(name)?.clone()))).collect()
 }
 
 /// Edit distance (Levenshtein).
@@ -149,5 +160,21 @@ mod tests {
         assert_eq!(given["CHAIN_ID"], BTreeSet::from(["all".to_owned()]));
         assert!(given["JOB_QUEUE_URL"].contains("WorkerFunction") && !given["JOB_QUEUE_URL"].contains("all"));
         assert_eq!(distance("CHAIN_RPC_URL", "CHAIN_RPC_ULR"), 2);
+    }
+
+    #[test]
+    fn one_wrong_letter_is_a_misspelling() {
+        let names =
+            ["SERVICE_NAM", "SEARCH_PROVIDER", "SMTP_LISTENPORT", "PRICE", "SERVICE_NAME", "PORTS", "PATH", "HOME"];
+        let environment = names.map(|name| (name.to_owned(), "x".to_owned())).into();
+        let found = misspelt(&environment);
+        let found: Vec<(&str, &str)> = found.iter().map(|(name, meant)| (name.as_str(), meant.as_str())).collect();
+        let expected = [
+            ("PRICE", "PRICES"),
+            ("SEARCH_PROVIDER", "SEARCH_PROVIDERS"),
+            ("SERVICE_NAM", "SERVICE_NAME"),
+            ("SMTP_LISTENPORT", "SMTP_LISTEN_PORT"),
+        ];
+        assert_eq!(found, expected);
     }
 }

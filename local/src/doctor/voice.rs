@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tools_sms::providers::{Listed, of_calls, telnyx, vapi};
 
 use super::Report;
+use super::providers::{keys, lacks};
 
 const CHECK: &str = "calls";
 /// Longest wait for the provider's list of numbers.
@@ -38,14 +39,6 @@ pub fn check(config: &Config, report: &mut Report) {
             let countries = config.voice.countries.join(", ");
             report.ok(CHECK, format!("calls to others go by {provider}, to {countries}"));
         }
-    }
-}
-
-/// What a provider needs in `PROVIDER_KEYS`.
-fn keys(provider: &str) -> &'static [&'static str] {
-    match provider {
-        telnyx::NAME => &[telnyx::NAME, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT],
-        _ => &[vapi::NAME, vapi::SECRET],
     }
 }
 
@@ -111,11 +104,6 @@ fn say(base: &str, provider: &str, listed: &Listed, report: &mut Report) {
         0 => report.fail(CHECK, format!("no number at {title} is for agents"), "add a number (docs/VOICE.md)"),
         count => report.ok(CHECK, format!("numbers at {title} for agents: {count}")),
     }
-}
-
-/// A key in a secret is not read here.
-fn lacks(config: &Config, name: &str) -> bool {
-    !config.providers.keys.contains_key(name) && config.providers.keys_secret_arn.is_none()
 }
 
 #[cfg(test)]

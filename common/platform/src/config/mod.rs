@@ -312,7 +312,8 @@ pub struct ConfigErrors(pub Vec<String>);
 
 impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "the configuration has {} problem(s):", self.0.len())?;
+        let plural = if self.0.len() == 1 { "" } else { "s" };
+        writeln!(f, "the configuration has {} problem{plural}:", self.0.len())?;
         for problem in &self.0 {
             writeln!(f, "  - {problem}")?;
         }
@@ -377,21 +378,26 @@ impl Config {
     /// Reads variables through `lookup`, and those that it does not set from the file. Every name in the file must be one that
     /// is read.
     pub fn with_settings(lookup: impl Fn(&str) -> Option<String>, file: &SettingsFile) -> Result<Config, ConfigErrors> {
-        let config = Config::read(|name| {
+        without_problems(Config::examined(lookup, file))
+    }
+
+    /// Like [`Config::with_settings`], but returns the problems beside what could be read in spite of them. So a caller can look
+    /// for further problems and report all of them at once.
+    pub fn examined(lookup: impl Fn(&str) -> Option<String>, file: &SettingsFile) -> (Config, Vec<String>) {
+        let (config, mut problems) = Config::read_whole(|name| {
             let filed = file.get(name);
             lookup(name).filter(|text| !text.trim().is_empty()).or(filed)
         });
-        match (config, file.unknown()) {
-            (Ok(config), unknown) if unknown.is_empty() => Ok(config),
-            (config, unknown) => {
-                let problems = config.err().map(|errors| errors.0).unwrap_or_default();
-                Err(ConfigErrors(problems.into_iter().chain(unknown).collect()))
-            }
-        }
+        problems.extend(file.unknown());
+        (config, problems)
     }
 
     /// Reads variables through `lookup`. An empty value counts as not set.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Config, ConfigErrors> {
+        without_problems(Config::read_whole(lookup))
+    }
+
+    fn read_whole(lookup: impl Fn(&str) -> Option<String>) -> (Config, Vec<String>) {
         let mut env = Reader { lookup: &lookup, problems: Vec::new() };
         let chain = env.chain();
         let is_set = env.text("QUOTE_TTL_SECONDS").is_some();
@@ -482,8 +488,12 @@ impl Config {
                 messages: format!("{prefix}-messages"),
             },
         };
-        if env.problems.is_empty() { Ok(config) } else { Err(ConfigErrors(env.problems)) }
+        (config, env.problems)
     }
+}
+
+fn without_problems((config, problems): (Config, Vec<String>)) -> Result<Config, ConfigErrors> {
+    if problems.is_empty() { Ok(config) } else { Err(ConfigErrors(problems)) }
 }
 
 /// Reads variables and collects their problems.
@@ -882,8 +892,10 @@ mod tests {
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }
+        assert!(text.starts_with(&format!("the configuration has {} problems:", errors.0.len())), "{text}");
         let twice = read(&[PAY_TO, ("PUBLIC_BASE_URL", "not a URL")]).unwrap_err().to_string();
         assert_eq!(twice.matches("PUBLIC_BASE_URL").count(), 1, "{twice}");
+        assert!(twice.starts_with("the configuration has 1 problem:"), "{twice}");
         assert!(!text.contains("secret@") && !text.contains("0xsecret") && !text.contains("model secret"));
     }
 }

@@ -13,7 +13,7 @@ const MOST: Usdc = Usdc::from_micro(1_000_000_000);
 const MICRO_PER_PERCENT: u64 = 10_000;
 
 /// `PRICES`: a JSON object of tool names and prices in USDC, and `platform_fee`. Default: the catalog's prices, and a fee of
-/// 0.20. The catalog checks the names (`tools::spec::Catalog::check_prices`).
+/// 0.20. The catalog checks the names (`tools::spec::Catalog::unknown`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceTable {
     /// The new price by tool. For a tool whose price is computed, the new usual price.
@@ -65,13 +65,16 @@ impl PriceTable {
                 }
                 continue;
             }
-            match Usdc::parse(&text) {
-                Ok(price) if price == Usdc::ZERO || price > MOST => {
+            let price = Usdc::parse(&text);
+            match &price {
+                Ok(price) if *price == Usdc::ZERO || *price > MOST => {
                     env.problem("PRICES", format_args!("{name} must be above 0 and at most {MOST} (got {text:?})"));
                 }
-                Ok(price) => drop(table.tools.insert(name, price)),
+                Ok(_) => {}
                 Err(error) => env.problem("PRICES", format_args!("{name} {error} (got {text:?})")),
             }
+            // Also with a bad price, so that the catalog checks this name in the same round.
+            table.tools.insert(name, price.unwrap_or(Usdc::ZERO));
         }
         table
     }

@@ -61,8 +61,12 @@ fn unquoted(value: &Value) -> String {
     }
 }
 
-/// Logs an event.
+/// Logs an event. For people, changes of the search index are left out: at its first start a local stack reads forty pages,
+/// and a line for each would push away what the start has said.
 pub fn event(message: &str, fields: Value) {
+    if message == "index" && FOR_PEOPLE.load(Ordering::Relaxed) {
+        return;
+    }
     line("info", message, fields);
 }
 

@@ -30,7 +30,7 @@ use webpki::ring::RSA_PKCS1_2048_8192_SHA256;
 use super::outbound::{Ask, Outbound, OutboundError};
 
 /// The name in `PROVIDER_URLS`, for tests.
-const PROVIDER: &str = "sns";
+pub const PROVIDER: &str = "sns";
 /// Oldest message. SNS repeats a post for at most 3,600 seconds (delivery policy of HTTPS endpoints).
 const MAX_AGE: Duration = Duration::from_secs(3600);
 /// How far Amazon's clock may be ahead of ours.
