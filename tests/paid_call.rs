@@ -121,6 +121,8 @@ fn lost_request_ids_are_found_in_the_list() {
             ("status=completed&limit=1", &all[1..2]),
             ("tool=web_read", &all[1..2]),
             ("tool=web-read", &all[1..2]),
+            ("tool=%2Fv1%2Fcredits%2Ftop-up", &all[..0]),
+            ("tool=voice_inbound", &all[..0]),
             ("tool=soul", &all[..1]),
             ("tool=soul_purchase", &all[..0]),
             ("tool=web_read&status=failed", &all[..0]),
@@ -135,6 +137,7 @@ fn lost_request_ids_are_found_in_the_list() {
             ("before=yesterday", "before"),
             ("before=", "before"),
             ("status=done", "status"),
+            ("tool=nonsense", "tool"),
         ] {
             let refused = payer.get(&format!("/v1/requests?{query}")).await;
             assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{query}");
@@ -434,12 +437,36 @@ fn a_misplaced_cap_or_dry_run_is_refused_before_money_moves() {
         payer.give_credits(&stack, 100_000).await;
         let token = payer.token(&stack).await;
         let by_token = [("authorization", token.as_str())];
-        for name in ["max_cost", "maxCost", "max_cost_usdc", "X-Max-Cost-USDC", "dry_run", "dryRun"] {
+        for name in
+            ["max_cost", "maxCost", "max_cost_usdc", "X-Max-Cost-USDC", "dry_run", "X-Dry-Run", "idempotency_key"]
+        {
             let body = json!({"vin": VIN, name: 1});
             for headers in [&[][..], &by_token[..]] {
                 let refused = payer.client.post(VIN_PATH, headers, &body).await;
                 assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{name}: {}", refused.text);
                 assert_eq!(refused.json()["details"][0]["path"], name, "{}", refused.text);
+            }
+        }
+        for (path, name) in [
+            (VIN_PATH.to_owned(), "dry-run"),
+            (VIN_PATH.to_owned(), "x-max-cost"),
+            (VIN_PATH.to_owned(), "x-idempotency-key"),
+            (format!("{VIN_PATH}?dry_run=true"), "dry_run"),
+        ] {
+            let mut headers = by_token.to_vec();
+            headers.extend((path == VIN_PATH).then_some((name, "true")));
+            let refused = payer.client.post(&path, &headers, &json!({"vin": VIN})).await;
+            assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{name}: {}", refused.text);
+            assert_eq!(refused.json()["details"][0]["path"], name, "{}", refused.text);
+        }
+        // A token pays no quote of a probe: it is told what its input lacks.
+        let empty = payer.client.send("POST", VIN_PATH, &by_token, String::new()).await.expect("an answer");
+        assert_eq!((empty.error().0, &empty.json()["details"][0]["path"]), (400, &json!("vin")), "{}", empty.text);
+        // What has no word finds nothing.
+        for (path, name) in [("/v1/tools/search", "query"), ("/v1/tools/research", "topic")] {
+            for text in [" ", "\u{1f642}", "\u{202e}"] {
+                let refused = payer.client.post(path, &by_token, &json!({name: text})).await;
+                assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{text:?}: {}", refused.text);
             }
         }
         for (tool, arguments) in [

@@ -56,6 +56,14 @@ pub struct Format {
     pub message: &'static str,
 }
 
+/// For what is searched for: spaces and pictures find nothing, and would be charged.
+pub static A_WORD: Format = Format {
+    name: None,
+    pattern: None,
+    matches: |text| text.chars().any(char::is_alphanumeric),
+    message: "must have a letter or a digit",
+};
+
 /// One problem of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldError {

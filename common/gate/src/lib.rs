@@ -134,7 +134,9 @@ impl Gate {
         let payment = payment?;
         // Buying a soul's text needs no body, so an empty body is not a probe.
         let is_text = call.listing.is_some_and(|listing| listing.service.is_none());
-        let probes = is_probe(call.headers, &call.body) && !is_text;
+        // Nor is one of a token, which pays no quote of a probe: it is told what its input lacks.
+        let by_token = caller.as_ref().is_some_and(|caller| caller.token().is_some());
+        let probes = is_probe(call.headers, &call.body) && !is_text && !by_token;
         let is_dry_run = headers::is_dry_run(call.headers)?;
         if let Some(caller) = &caller {
             let buys = payment.is_some() || caller.token().is_some();

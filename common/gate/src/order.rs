@@ -106,16 +106,15 @@ impl Call<'_> {
 
 /// What public clients send beside a tool's input, and is no mistake.
 const NOT_INPUT: [&str; 1] = ["timeout"];
-/// Members that nobody sends but to guard a purchase, without case and signs, and what guards it here. To drop one would be
-/// to spend what its sender has forbidden.
+/// What nobody sends but to guard a purchase, by its letters, and the header that does it here. To drop one would be to spend
+/// what its sender has forbidden, or to buy again what it repeats.
 const GUARDS: [(&str, &str); 5] = [
-    ("maxcost", CAP_IS),
-    ("maxcostusd", CAP_IS),
-    ("maxcostusdc", CAP_IS),
-    ("xmaxcostusdc", CAP_IS),
-    ("dryrun", "is not read in the body: send the header X-Dry-Run (over MCP, the argument dry_run)"),
+    ("maxcost", "X-Max-Cost-USDC"),
+    ("maxcostusd", "X-Max-Cost-USDC"),
+    ("maxcostusdc", "X-Max-Cost-USDC"),
+    ("dryrun", "X-Dry-Run"),
+    ("idempotencykey", "Idempotency-Key"),
 ];
-const CAP_IS: &str = "is not read in the body: send the header X-Max-Cost-USDC (over MCP, the argument max_cost_usdc)";
 /// Most members that an answer names as ignored.
 const MAX_IGNORED: usize = 20;
 
@@ -162,7 +161,7 @@ impl<'a> Order<'a> {
             return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
         }
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
-        let mut wrong = misplaced_guards(call.tool, &body);
+        let mut wrong = misplaced_guards(call, &body);
         wrong.extend((call.tool.check)(&input, policy));
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));
@@ -335,16 +334,30 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Refuses a cap or a dry run that is asked for where nobody reads it.
-fn misplaced_guards(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<FieldError> {
-    let meant = |name: &str| {
-        let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-        GUARDS.iter().find(|(guard, _)| *guard == letters).map(|(_, instead)| *instead)
-    };
-    // A longer name is no guard, and must not fill the error.
-    let short = body.keys().filter(|name| name.len() <= 32);
-    let others = short.filter(|name| !tool.input.iter().any(|field| field.name == name.as_str()));
-    others.filter_map(|name| Some(FieldError::new(name, meant(name)?))).take(MAX_IGNORED).collect()
+/// The header that a name means which is spelt without its signs, or in another case.
+fn guard(name: &str) -> Option<&'static str> {
+    // A longer name is none, and must not fill the error.
+    if name.len() > 32 {
+        return None;
+    }
+    let letters = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let letters = letters.strip_prefix('x').unwrap_or(&letters);
+    GUARDS.iter().find(|(guard, _)| *guard == letters).map(|(_, header)| *header)
+}
+
+/// Refuses a guard of the purchase where nobody reads it: in the body, in the address, or in a header of another name.
+fn misplaced_guards(call: &Call<'_>, body: &Map<String, Value>) -> Vec<FieldError> {
+    let is_own = |name: &str| call.tool.input.iter().any(|field| field.name == name);
+    let query = call.resource.split_once('?').map_or("", |(_, query)| query);
+    let query: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned()).collect();
+    let elsewhere = body.keys().filter(|name| !is_own(name)).chain(&query);
+    let elsewhere = elsewhere
+        .filter_map(|name| Some(FieldError::new(name, format!("is not read here; send the header {}", guard(name)?))));
+    let misspelt = call.headers.keys().filter_map(|name| {
+        let meant = guard(name.as_str()).filter(|meant| !call.headers.contains_key(*meant))?;
+        Some(FieldError::new(name.as_str(), format!("is not read; the header is {meant}")))
+    });
+    elsewhere.chain(misspelt).take(MAX_IGNORED).collect()
 }
 
 /// The goal of a decision context: `goalId`, or `goal_id`, as receipts spell it.

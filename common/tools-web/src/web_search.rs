@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::input::{Field, Kind};
+use base::input::{A_WORD, Field, Kind};
 use base::money::Usdc;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     bare: true,
     deadline: Duration::from_secs(10),
     input: &[
-        Field::required("query", Kind::Text { min: 1, max: 500, format: None }, "What to look for"),
+        Field::required("query", Kind::Text { min: 1, max: 500, format: Some(&A_WORD) }, "What to look for"),
         Field::optional("max_results", Kind::Integer { min: 1, max: 20 }, "Most results wanted; 5 if not said"),
     ],
     example: || json!({"query": "how lighthouses are told apart", "max_results": 5}),

@@ -14,7 +14,7 @@ use platform::store::{Db, Key, StoreError};
 use serde::Deserialize;
 use serde_json::Value;
 use tools::soul::EXECUTION;
-use tools::spec::{Catalog, MARKET};
+use tools::spec::{Catalog, MARKET, TOP_UP};
 
 use super::job::{self, Job, RETENTION, Status};
 use super::view;
@@ -25,6 +25,9 @@ const DEFAULT_LIMIT: usize = 20;
 const MOST_READ: usize = 300;
 /// How many receipts are read at a time while looking.
 const BATCH: usize = 100;
+
+/// The tools of jobs that no call buys; no catalog has them.
+const OWN: [&str; 1] = ["voice_inbound"];
 
 /// A query for jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +69,9 @@ impl Filter {
         let status = params.parsed("status");
         let tool = params.short_text("tool", 100);
         params.check()?;
-        // A path means its tool. Jobs that nobody buys have tools that no catalog has.
-        let tool = tool.map(|text| catalog.name_of(&text).map_or(text, str::to_owned));
+        // For an unknown one, an empty list would say that nothing was bought.
+        let unknown = || ApiError::field("tool", "is no tool's name or path; /v1/tools/discover finds them");
+        let tool = tool.map(|text| named(catalog, &text).map(str::to_owned).ok_or_else(unknown)).transpose()?;
         Ok(Filter { before, status, tool, limit })
     }
 
@@ -89,6 +93,12 @@ impl Filter {
         self.status.is_none_or(|status| job.status() == status)
             && self.tool.as_deref().is_none_or(|tool| job.tool == tool)
     }
+}
+
+/// The tool of this name or path.
+fn named(catalog: &Catalog, text: &str) -> Option<&'static str> {
+    let top_up = || (TOP_UP.name == text || TOP_UP.paths.contains(&text)).then_some(TOP_UP.name);
+    catalog.name_of(text).or_else(top_up).or_else(|| OWN.into_iter().find(|name| *name == text))
 }
 
 /// Some jobs, and where the next page begins if there may be more.

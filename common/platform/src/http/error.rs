@@ -407,7 +407,8 @@ impl ApiError {
             ApiError::ExceedsCallerBudget { price, cap } => {
                 format!("the price {price} USDC is above your X-Max-Cost-USDC of {cap}; raise it to go on")
             }
-            ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet".to_owned(),
+            ApiError::ProofRequired => "this route needs the header x-agent-proof, signed by your wallet, or an access token (Authorization: Bearer)"
+                .to_owned(),
             ApiError::PartyRequired { by_name } => {
                 let name = if *by_name { "the wallet's address in X-Agent-ID, or " } else { "" };
                 format!(
@@ -504,7 +505,7 @@ impl ApiError {
             ApiError::PayoutFailed { message, .. } => message.clone(),
             ApiError::ReceiptNotFound => "you have no receipt or request with this id".to_owned(),
             ApiError::SubmissionNotFound => "no request with this key is accepted yet; ask again later".to_owned(),
-            ApiError::NotFound => "nothing was found here; check the path and the id".to_owned(),
+            ApiError::NotFound => "nothing was found here; check the path and the id (tools: /v1/tools/discover)".to_owned(),
             ApiError::NotificationNotFound => "you have no notification with this id".to_owned(),
             ApiError::MethodNotAllowed { allow } => format!("this path accepts {allow}"),
             ApiError::PayloadTooLarge { limit_bytes } => format!("the body may have at most {limit_bytes} bytes"),

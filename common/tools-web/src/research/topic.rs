@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use base::input::{Field, Kind};
+use base::input::{A_WORD, Field, Kind};
 use base::money::Usdc;
 use base::untrusted_text::visible;
 use platform::config::Tokens;
@@ -36,7 +36,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     expensive: true,
     deadline: Duration::from_secs(110),
     input: &[
-        Field::required("topic", Kind::Text { min: 1, max: 500, format: None }, "A question, several, or a subject"),
+        Field::required("topic", Kind::Text { min: 1, max: 500, format: Some(&A_WORD) }, "A question, several, or a subject"),
         Field::optional("depth", Kind::Choice(&["deep", "quick"]), "How far to go: deep (default) or quick"),
     ],
     example: || json!({"topic": "When was the first lighthouse with electric light built, and where?", "depth": "quick"}),
