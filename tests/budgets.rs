@@ -72,7 +72,11 @@ fn budgets_stop_signed_payments_before_settlement() {
         assert_eq!(payer.balance(&stack).await, 990_000, "what was refused was not settled");
         assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": null, "per_transaction": "0.004"})).await.status, 200);
         let refused = pay(&payer).await;
-        assert_eq!(refused.json()["budget"]["reason"], "per_transaction");
+        // No day resets this cap, and only the charge counts against it, whatever was spent before.
+        let told = json!({
+            "reason": "per_transaction", "cap": "0.004000", "spent": "0.000000", "in_flight": "0.000000", "charge": "0.005000",
+        });
+        assert_eq!(refused.json()["budget"], told);
         // A quote for a proven caller reports the budget before anything is signed.
         let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
         assert_eq!(quoted.error(), (403, "budget_exceeded".to_owned()));
@@ -118,8 +122,22 @@ fn daily_caps_reset_at_midnight_utc() {
         let refused = call().await;
         assert_eq!(refused.error(), (403, "budget_exceeded".to_owned()));
         assert_eq!(refused.json()["budget"]["resets_at"], midnight.to_string());
-        hand.advance(Duration::from_secs(2));
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(call().await.status, 403);
+        // The owner is told of the first stop of a day, at its time.
+        let stops = async || {
+            let proof = payer.proof_at("read", hand.now().secs());
+            let notes = payer.client.get("/v1/tools/notifications", &[("x-agent-proof", &proof)]).await.json();
+            let notes = notes["notifications"].as_array().unwrap().clone();
+            let stops = notes.iter().filter(|note| note["type"] == "budget_exceeded");
+            stops.map(|note| note["created_at"].clone()).collect::<Vec<_>>()
+        };
+        let first = json!(hand.now().minus(Duration::from_secs(1)).to_string());
+        assert_eq!(stops().await, [first.clone()]);
+        hand.advance(Duration::from_secs(1));
         assert_eq!(call().await.status, 200);
+        assert_eq!(call().await.status, 403);
+        assert_eq!(stops().await, [json!(hand.now().to_string()), first], "newest first");
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }
