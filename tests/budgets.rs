@@ -178,8 +178,14 @@ fn frozen_agents_and_tools_buy_nothing() {
         let (proof, huge) = (payer.proof("write"), r#"{"tools": {"vin_decode": 1e400}}"#);
         let huge = payer.client.send("PUT", BUDGETS, &[("x-agent-proof", &proof)], huge).await.unwrap();
         assert_eq!((huge.status, &huge.json()["details"][0]["path"]), (400, &json!("tools.vin_decode")));
-        let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
-        assert_eq!(wrong.json()["details"][0]["path"], "id");
+        let (proof, twice) = (payer.proof("write"), r#"{"daily": 1, "daily": 5}"#);
+        let twice = payer.client.send("PUT", BUDGETS, &[("x-agent-proof", &proof)], twice).await.unwrap();
+        let told = json!([{"path": "daily", "message": "is said twice"}]);
+        assert_eq!((twice.status, &twice.json()["details"]), (400, &told));
+        for wrong in [json!({"what": "tool"}), json!({"what": "agent", "id": "vin_decode"})] {
+            let answer = payer.change("POST", FREEZES, &wrong).await;
+            assert_eq!(answer.json()["details"][0]["path"], "id", "{wrong}: {}", answer.text);
+        }
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }

@@ -228,7 +228,7 @@ pub static OPERATIONS: &[Operation] = &[
             "Everything that is frozen now",
             Shape::Object(&[OK, has("data", Shape::Extended(FREEZES, &[has("credits_released", Shape::Usdc)]))]),
         )])
-        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
+        .beyond_schema("`id` is required except for an agent, which has none, and has to be a token of yours, a tool, or a payee"),
     Operation::post("/v1/agents/me/freezes/lift", "liftFreeze", "Lifts a freeze")
         .auth(WALLET)
         .body(Body::Fields(FREEZE))
@@ -236,7 +236,7 @@ pub static OPERATIONS: &[Operation] = &[
             "Everything that is still frozen",
             Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]),
         )])
-        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
+        .beyond_schema("`id` is required except for an agent, which has none, and has to be a token of yours, a tool, or a payee"),
     Operation::get("/v1/tools/balance", "getBalance", "USDC on chain, and credits here")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The balances", Shape::Object(BALANCE))]),
