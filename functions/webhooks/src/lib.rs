@@ -286,6 +286,7 @@ fn named_endpoint(id: &str) -> Result<EndpointId, ApiError> {
 /// `cursor` and `limit` of a list.
 fn page(query: Option<&str>) -> Result<(Option<EventId>, usize), ApiError> {
     let mut params = Params::of(query);
+    params.only(&["limit", "cursor"]);
     let limit = params.integer("limit", 1, form::MOST_DELIVERIES).unwrap_or(LISTED);
     let after = params.text("cursor").map(|cursor| cursor.parse().map_err(|_| ApiError::InvalidCursor)).transpose()?;
     params.check().map(|()| (after, limit))
