@@ -299,7 +299,13 @@ fn the_alert_address_gets_one_budget_mail_a_day() {
         join_all((0..10).map(|_| call(&first))).await;
         assert_eq!(mails_after(11).await, 1);
         let mail = kept.lock().unwrap().clone();
-        for part in ["To: <owner@example.com>", "of 0.500000 USDC", &format!("Wallet: {}", first.0.address())] {
+        for part in [
+            "To: <owner@example.com>",
+            "of 0.500000 USDC",
+            "USDC of it with the access token",
+            "POST /v1/agents/me/freezes",
+            &format!("Wallet: {}", first.0.address()),
+        ] {
             assert!(mail.contains(part), "{part} in {mail}");
         }
 

@@ -69,6 +69,16 @@ impl Day {
         self.part(&token_part(token))
     }
 
+    /// What was charged with each token, the most first.
+    pub fn by_token(&self) -> Vec<(TokenId, Usdc)> {
+        let tokens = self.parts.keys().filter_map(|name| const_hex::decode_to_array(name.strip_prefix("k_")?).ok());
+        let mut spent: Vec<(TokenId, Usdc)> =
+            tokens.map(TokenId::from_bytes).map(|token| (token, self.of_token(token))).collect();
+        spent.retain(|(_, spent)| *spent > Usdc::ZERO);
+        spent.sort_unstable_by_key(|(token, spent)| (std::cmp::Reverse(*spent), *token));
+        spent
+    }
+
     /// When a token last paid on this day.
     pub fn used_by(&self, token: TokenId) -> Option<Timestamp> {
         self.parts.get(&used_part(token)).and_then(serde_json::Value::as_i64).map(Timestamp::from_secs)
