@@ -93,7 +93,7 @@ fn ask_sh_sets_a_budget_mints_a_token_and_freezes() {
         // One receipt a page: a page says that there is more, and all of them are one file.
         assert_eq!(script(&about, "buy.sh", &[VIN_PATH, &vin]).await.code, Some(0));
         let export = "/v1/audit/export?format=csv&limit=1";
-        for (words, rows, is_cut) in [(&[export][..], 1, true), (&["--all", export], 2, false)] {
+        for (words, rows, is_cut) in [(&[export][..], 1, true), (&["--all", export][..], 2, false)] {
             let told = script(&about, "ask.sh", words).await;
             assert_eq!((told.code, told.out.lines().count()), (Some(0), 1 + rows), "{}{}", told.out, told.err);
             assert_eq!(told.err.contains("there is more"), is_cut, "{}", told.err);
