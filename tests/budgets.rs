@@ -72,7 +72,11 @@ fn budgets_stop_signed_payments_before_settlement() {
         assert_eq!(payer.balance(&stack).await, 990_000, "what was refused was not settled");
         assert_eq!(payer.change("PUT", BUDGETS, &json!({"daily": null, "per_transaction": "0.004"})).await.status, 200);
         let refused = pay(&payer).await;
-        assert_eq!(refused.json()["budget"]["reason"], "per_transaction");
+        // No day resets this cap, and only the charge counts against it, whatever was spent before.
+        let told = json!({
+            "reason": "per_transaction", "cap": "0.004000", "spent": "0.000000", "in_flight": "0.000000", "charge": "0.005000",
+        });
+        assert_eq!(refused.json()["budget"], told);
         // A quote for a proven caller reports the budget before anything is signed.
         let quoted = payer.client.post(VIN_PATH, &[("x-agent-proof", &payer.proof("write"))], &vin()).await;
         assert_eq!(quoted.error(), (403, "budget_exceeded".to_owned()));
@@ -118,8 +122,22 @@ fn daily_caps_reset_at_midnight_utc() {
         let refused = call().await;
         assert_eq!(refused.error(), (403, "budget_exceeded".to_owned()));
         assert_eq!(refused.json()["budget"]["resets_at"], midnight.to_string());
-        hand.advance(Duration::from_secs(2));
+        hand.advance(Duration::from_secs(1));
+        assert_eq!(call().await.status, 403);
+        // The owner is told of the first stop of a day, at its time.
+        let stops = async || {
+            let proof = payer.proof_at("read", hand.now().secs());
+            let notes = payer.client.get("/v1/tools/notifications", &[("x-agent-proof", &proof)]).await.json();
+            let notes = notes["notifications"].as_array().unwrap().clone();
+            let stops = notes.iter().filter(|note| note["type"] == "budget_exceeded");
+            stops.map(|note| note["created_at"].clone()).collect::<Vec<_>>()
+        };
+        let first = json!(hand.now().minus(Duration::from_secs(1)).to_string());
+        assert_eq!(stops().await, [first.clone()]);
+        hand.advance(Duration::from_secs(1));
         assert_eq!(call().await.status, 200);
+        assert_eq!(call().await.status, 403);
+        assert_eq!(stops().await, [json!(hand.now().to_string()), first], "newest first");
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }
@@ -160,8 +178,14 @@ fn frozen_agents_and_tools_buy_nothing() {
         let (proof, huge) = (payer.proof("write"), r#"{"tools": {"vin_decode": 1e400}}"#);
         let huge = payer.client.send("PUT", BUDGETS, &[("x-agent-proof", &proof)], huge).await.unwrap();
         assert_eq!((huge.status, &huge.json()["details"][0]["path"]), (400, &json!("tools.vin_decode")));
-        let wrong = payer.change("POST", FREEZES, &json!({"what": "tool"})).await;
-        assert_eq!(wrong.json()["details"][0]["path"], "id");
+        let (proof, twice) = (payer.proof("write"), r#"{"daily": 1, "daily": 5}"#);
+        let twice = payer.client.send("PUT", BUDGETS, &[("x-agent-proof", &proof)], twice).await.unwrap();
+        let told = json!([{"path": "daily", "message": "is said twice"}]);
+        assert_eq!((twice.status, &twice.json()["details"]), (400, &told));
+        for wrong in [json!({"what": "tool"}), json!({"what": "agent", "id": "vin_decode"})] {
+            let answer = payer.change("POST", FREEZES, &wrong).await;
+            assert_eq!(answer.json()["details"][0]["path"], "id", "{wrong}: {}", answer.text);
+        }
         books::audit(&stack.app.db, payer.agent()).await;
     });
 }
@@ -275,7 +299,13 @@ fn the_alert_address_gets_one_budget_mail_a_day() {
         join_all((0..10).map(|_| call(&first))).await;
         assert_eq!(mails_after(11).await, 1);
         let mail = kept.lock().unwrap().clone();
-        for part in ["To: <owner@example.com>", "of 0.500000 USDC", &format!("Wallet: {}", first.0.address())] {
+        for part in [
+            "To: <owner@example.com>",
+            "of 0.500000 USDC",
+            "USDC of it with the access token",
+            "POST /v1/agents/me/freezes",
+            &format!("Wallet: {}", first.0.address()),
+        ] {
             assert!(mail.contains(part), "{part} in {mail}");
         }
 

@@ -90,6 +90,16 @@ fn ask_sh_sets_a_budget_mints_a_token_and_freezes() {
         assert_eq!(script(&about, "buy.sh", &[VIN_PATH, &vin]).await.code, Some(0));
         let id = token["id"].as_str().expect("an id");
         ask(&["DELETE", &format!("/v1/agents/me/access-tokens/{id}")]).await;
+        // One receipt a page: a page says that there is more, and all of them are one file.
+        assert_eq!(script(&about, "buy.sh", &[VIN_PATH, &vin]).await.code, Some(0));
+        let export = "/v1/audit/export?format=csv&limit=1";
+        for (words, rows, is_cut) in [(&[export][..], 1, true), (&["--all", export][..], 2, false)] {
+            let told = script(&about, "ask.sh", words).await;
+            assert_eq!((told.code, told.out.lines().count()), (Some(0), 1 + rows), "{}{}", told.out, told.err);
+            assert_eq!(told.err.contains("there is more"), is_cut, "{}", told.err);
+        }
+        let balance = script(&about, "ask.sh", &["/v1/tools/balance"]).await;
+        assert!(balance.out.ends_with("}\n"), "{}", balance.out);
         for words in [&["PUT"][..], &["v1/tools/balance"], &["put", "/v1/agents/me/budgets"], &[]] {
             let told = script(&about, "ask.sh", words).await;
             assert!(told.code == Some(2) && told.err.starts_with("usage: "), "{words:?}: {}", told.err);

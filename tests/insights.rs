@@ -113,6 +113,7 @@ fn receipts_are_listed_and_filtered_per_agent() {
             "category=cars",
             "since=soon",
             "limit=x",
+            "limt=2",
             "until=2020-01-01T00:00:00Z&period=1",
             "until=2020-01-01T00:00:00Z&since=2021-01-01T00:00:00Z",
         ] {
@@ -337,9 +338,19 @@ fn audit_pages_are_stable_while_receipts_are_added() {
             let answer = payer.get(&format!("/v1/audit/receipts?cursor={cursor}")).await;
             assert_eq!(answer.error(), (400, "invalid_cursor".to_owned()), "{cursor}");
         }
-        for query in ["limit=0", "limit=501"] {
-            let answer = payer.get(&format!("/v1/audit/receipts?{query}")).await;
-            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{query}");
+        for path in [
+            "audit/receipts?limit=0",
+            "audit/receipts?limit=501",
+            "audit/receipts?limt=1",
+            "audit/export?limt=3",
+            "analytics/rocs?perid=7",
+            "analytics/rocs/by-goal?goal=g1",
+            "analytics/spend/breakdown?perid=7",
+            "requests?limt=1",
+            "agents/me/access-tokens?activ=true",
+        ] {
+            let answer = payer.get(&format!("/v1/{path}")).await;
+            assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{path}");
         }
         let bearer = token_of(&stack, &payer).await;
         for path in ["/v1/audit/receipts", "/v1/audit/export"] {

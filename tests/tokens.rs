@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use gate::jobs::job::Lane;
 use gate::jobs::sweep;
 use ledger::charge::{Charge, Close, Purchase};
+use ledger::day::Counted;
 use ledger::{day, token_spend};
 use platform::auth::token::{self, TokenCaps};
 use platform::store::db::Query;
@@ -476,6 +477,31 @@ fn a_token_cap_is_told_before_a_price() {
             assert_eq!(stopped_by(&lookup(&ada, &token).await), reason);
         }
         assert_eq!(books::audit(&stack.app.db, ada.agent()).await.credits.micro(), 995_000);
+    });
+}
+
+/// A refusal tells what counts against the token's cap, and not what other calls of the wallet have open.
+#[test]
+fn a_refusal_counts_only_what_its_cap_counts() {
+    run(async {
+        let stack = stack().await;
+        let (db, payer, now) = (&stack.app.db, Payer::with(&stack, 0).await, stack.app.clock.now());
+        payer.give_credits(&stack, 5_000).await;
+        let today = day::name(now);
+        let open =
+            Counted { day: &today, amount: Usdc::from_micro(9_000), tool: "web_read", payee: "service", token: None };
+        db.write(day::commit(db, payer.agent(), open, None, None, now).unwrap()).await.unwrap();
+        for (caps, reason) in [
+            (TokenCaps { daily: micro(4_000), ..TokenCaps::default() }, "token_daily"),
+            (TokenCaps { lifetime: micro(4_000), ..TokenCaps::default() }, "token_lifetime"),
+            (TokenCaps { per_transaction: micro(4_000), ..TokenCaps::default() }, "token_per_transaction"),
+        ] {
+            let (_, token) = payer.capped_token(&stack, caps).await;
+            let budget = lookup(&payer, &token).await.json()["budget"].clone();
+            let told = [&budget["reason"], &budget["spent"], &budget["in_flight"]];
+            assert_eq!(told, [reason, "0.000000", "0.000000"], "{budget}");
+            assert_eq!(budget["resets_at"].is_string(), reason == "token_daily", "{budget}");
+        }
     });
 }
 

@@ -100,9 +100,24 @@ fn an_endpoint_can_be_created_changed_tested_and_deleted() {
         assert_eq!(payer.get(&path_of(&hook, "")).await.json()["data"], shown, "the secret is shown once");
         assert_eq!(payer.get(HOOKS).await.json()["data"], json!({"webhooks": [shown], "count": 1}));
 
-        // A token may do the same. A stranger sees nothing of it.
+        // A token reads them, but the owner is told through them, so only the wallet changes any. A stranger sees nothing.
         let token = payer.token(&stack).await;
-        assert_eq!(payer.client.get(HOOKS, &[("authorization", &token)]).await.json()["data"]["count"], 1);
+        let bearer = [("authorization", token.as_str()), ("content-type", "application/json")];
+        let own = json!({"url": receiver.url}).to_string();
+        for (method, path, body) in [
+            ("POST", HOOKS.to_owned(), own.as_str()),
+            ("PATCH", path_of(&hook, ""), r#"{"enabled": false}"#),
+            ("POST", path_of(&hook, "/rotate-secret"), "{}"),
+            ("DELETE", path_of(&hook, ""), "{}"),
+        ] {
+            let answer = payer.client.send(method, &path, &bearer, body).await.unwrap();
+            assert_eq!(answer.error(), (403, "access_tokens_wallet_only".to_owned()), "{method} {path}");
+        }
+        for path in [path_of(&hook, ""), path_of(&hook, "/deliveries")] {
+            assert_eq!(payer.client.get(&path, &bearer[..1]).await.status, 200, "{path}");
+        }
+        let listed = payer.client.get(HOOKS, &bearer[..1]).await.json()["data"].clone();
+        assert_eq!(listed, json!({"webhooks": [shown], "count": 1}), "nothing has changed");
         assert_eq!(stranger.get(HOOKS).await.json()["data"]["count"], 0);
         let missing = (404, "webhook_not_found".to_owned());
         for rest in ["", "/deliveries"] {

@@ -329,6 +329,7 @@ journeys.tokens = async (me) => {
   for (const path of ['/v1/agents/me', '/v1/agents/me/budgets', '/v1/tools/balance', '/v1/analytics/receipts', '/v1/webhooks']) {
     expect(await me.ask('GET', path, undefined, bearer), 200);
   }
+  expect(await me.ask('POST', '/v1/webhooks', { url: page }, bearer), 403);
   expect(await me.own('GET', tokens), 200);
   expect(await me.own('DELETE', `${tokens}/${minted.id}`), 200);
   expect(await me.ask('GET', '/v1/agents/me', undefined, bearer), 401);

@@ -48,6 +48,10 @@ impl TokenId {
     pub fn bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
+
+    pub fn from_bytes(bytes: [u8; 16]) -> TokenId {
+        TokenId(Uuid::from_bytes(bytes))
+    }
 }
 
 /// The id of a job, which callers poll.

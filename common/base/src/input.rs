@@ -2,7 +2,11 @@
 //!
 //! This is for our own tools. Schemas written by sellers go through the `jsonschema` crate, with its limits.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::map::Entry;
 use serde_json::{Map, Value, json};
 
 use crate::money::Usdc;
@@ -88,13 +92,100 @@ impl Field {
     }
 }
 
-/// The error for a body that is not valid JSON, with the path of the member it is in. Numbers out of range (`1e400`) count.
-/// The message has line and column, but nothing of the body.
-pub fn not_json(body: &[u8]) -> FieldError {
+/// Reads a body's JSON, as `serde_json` does, and refuses a member that is said twice, at every depth: of two caps, the owner
+/// may have meant the other.
+pub fn parse(body: &[u8]) -> Result<Value, FieldError> {
+    serde_json::from_slice(body).map(|SaidOnce(value)| value).map_err(|_| not_json(body))
+}
+
+/// A JSON value whose objects have no member twice.
+struct SaidOnce(Value);
+
+impl<'de> Deserialize<'de> for SaidOnce {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<SaidOnce, D::Error> {
+        reader.deserialize_any(Reader).map(SaidOnce)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(SaidOnce(item)) = items.next_element()? {
+            read.push(item);
+        }
+        Ok(read.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut read = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            match read.entry(name) {
+                Entry::Vacant(place) => {
+                    let SaidOnce(value) = members.next_value()?;
+                    place.insert(value);
+                }
+                // Fails as the member's value, so that the error's path ends with its name.
+                Entry::Occupied(_) => return members.next_value_seed(Twice),
+            }
+        }
+        Ok(read.into())
+    }
+}
+
+/// The value of a member that was there before.
+struct Twice;
+
+impl<'de> DeserializeSeed<'de> for Twice {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, _: D) -> Result<Value, D::Error> {
+        Err(D::Error::custom("is said twice"))
+    }
+}
+
+/// The error for a body that is not valid JSON or says a member twice, with the path of the member. Numbers out of range
+/// (`1e400`) count. The message has line and column, but nothing of the body.
+fn not_json(body: &[u8]) -> FieldError {
     use serde_path_to_error::Segment;
     // Parses a second time to find the path, so that only invalid bodies pay for it.
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let (path, error) = match serde_path_to_error::deserialize::<_, Value>(&mut reader) {
+    let (path, error) = match serde_path_to_error::deserialize::<_, SaidOnce>(&mut reader) {
         Err(error) => (error.path().clone(), error.into_inner()),
         Ok(_) => match reader.end() {
             Err(error) => return FieldError::new("", format!("the body is not JSON: {error}")),
@@ -103,12 +194,16 @@ pub fn not_json(body: &[u8]) -> FieldError {
     };
     // The path ends where a name is cut off.
     let names = path.iter().map_while(|segment| match segment {
-        Segment::Map { key } => Some(key.clone()),
+        Segment::Map { key } => Some(key.chars().take(MAX_SHOWN_NAME).collect()),
         Segment::Seq { index } => Some(index.to_string()),
         Segment::Enum { variant } => Some(variant.clone()),
         Segment::Unknown => None,
     });
-    let path = names.collect::<Vec<_>>().join(".");
+    let path = names.collect::<Vec<String>>().join(".");
+    // It is JSON, and only `SaidOnce` refuses it.
+    if error.is_data() {
+        return FieldError::new(path, "is said twice");
+    }
     // The member is only the place: its name stands before the message, as if it were what is wrong.
     let what = if path.is_empty() { "the body is not JSON" } else { "is where the body stops being JSON" };
     FieldError::new(path, format!("{what}: {error}"))
@@ -566,6 +661,44 @@ mod tests {
             assert!(error.message.ends_with(at), "{body}: {}", error.message);
         }
         assert_eq!(not_json(b"{\"a\": \"\xff\"}").path, "a");
+    }
+
+    #[test]
+    fn a_member_that_is_said_twice_is_refused_at_every_depth() {
+        let long = "ä".repeat(100);
+        for (body, path) in [
+            (r#"{"daily": 1, "daily": 5}"#, "daily"),
+            (r#"{"daily": 1, "daily": 1}"#, "daily"),
+            (r#"{"daily": 1, "d\u0061ily": null}"#, "daily"),
+            (r#"{"tools": {"web_read": 1, "web_read": 5}}"#, "tools.web_read"),
+            (r#"{"names": [{"a": 1}, {"a": 1, "b": [], "a": 2}]}"#, "names.1.a"),
+            (r#"{"": 1, "": 2}"#, ""),
+            (format!(r#"{{"{long}": 1, "{long}": 2}}"#).as_str(), &long[..128]),
+        ] {
+            let error = parse(body.as_bytes()).unwrap_err();
+            assert_eq!(error, FieldError::new(path, "is said twice"), "{body}");
+        }
+        // What follows is not looked at.
+        assert_eq!(parse(br#"{"a": 1, "a": x"#).unwrap_err().message, "is said twice");
+        // Everything else is read as before.
+        let numbers = "[0, -0, 1, -1, 1.0, 0.1, 1e3, -2.5E-3, 9007199254740993, 18446744073709551615, \
+                       18446744073709551616, -9223372036854775808, -9223372036854775809, 1e308, 1e-400]";
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        for body in [
+            numbers,
+            r#"{"a": {"a": {"b": [null, true, "\u00e4\n", ""]}}, "b": {}}"#,
+            r#"{"$serde_json::private::Number": "1", "other": 1}"#,
+            "\"text\"",
+            "null",
+            "",
+            "{\"a\": 1,}",
+            "1e400",
+            &nested(127),
+            &nested(128),
+        ] {
+            let as_before = serde_json::from_str::<Value>(body);
+            assert_eq!(parse(body.as_bytes()).ok(), as_before.ok(), "{body}");
+        }
     }
 
     #[test]

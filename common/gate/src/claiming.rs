@@ -25,7 +25,7 @@ use tools::spec::Answer;
 
 use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
-use super::rules::{Proposed, token_is_spent};
+use super::rules::{Proposed, check_account, token_is_spent};
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
@@ -145,7 +145,7 @@ impl Gate {
                 Err(refused @ ApiError::ApprovalInvalid(_)) => return self.copy_or(&sale, refused).await,
                 Err(refused) => return Err(refused),
             };
-            if let Err(refused) = self.check_account(order, &account, sale.proposed()).await {
+            if let Err(refused) = check_account(order, &account, sale.proposed()) {
                 return self.copy_or_tell(&sale, refused).await;
             }
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);

@@ -392,7 +392,7 @@ pub fn check_cap(cap: Option<Usdc>, price: Usdc) -> Result<(), ApiError> {
     }
 }
 
-/// Parses a body as a JSON object. An empty body is an empty object.
+/// Parses a body as a JSON object without a member said twice. An empty body is an empty object.
 pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, ApiError> {
     if body.is_empty() {
         return Ok(Map::new());
@@ -401,14 +401,15 @@ pub fn parse_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>
     if content_type.is_some_and(|content_type| !is_json(content_type)) {
         return Err(ApiError::UnsupportedMediaType);
     }
-    match serde_json::from_slice(body) {
+    let wrong = match input::parse(body) {
         Ok(Value::Object(body)) => match input::check_depth(&body) {
-            Ok(()) => Ok(body),
-            Err(wrong) => Err(ApiError::InvalidRequest(wrong)),
+            Ok(()) => return Ok(body),
+            Err(wrong) => wrong,
         },
-        Ok(_) => Err(ApiError::InvalidRequest(vec![FieldError::new("", "the body must be a JSON object")])),
-        Err(_) => Err(ApiError::InvalidRequest(vec![input::not_json(body)])),
-    }
+        Ok(_) => vec![FieldError::new("", "the body must be a JSON object")],
+        Err(wrong) => vec![wrong],
+    };
+    Err(ApiError::InvalidRequest(wrong))
 }
 
 /// Reads the body of a request that sets nothing: there is none, or an object without members.
@@ -440,7 +441,15 @@ mod tests {
         assert!(parse(Some("application/json; charset=utf-8"), b"{}").is_ok());
         assert!(parse(Some("application/vnd.api+json"), b"{}").is_ok());
         assert_eq!(parse(Some("text/plain"), b"{}"), Err("unsupported_media_type"));
-        for body in [&b"["[..], b"[]", b"null", b"{\"a\":1}x", b"\xff\xfe", "[".repeat(100_000).as_bytes()] {
+        for body in [
+            &b"["[..],
+            b"[]",
+            b"null",
+            b"{\"a\":1}x",
+            b"{\"a\":1,\"a\":1}",
+            b"\xff\xfe",
+            "[".repeat(100_000).as_bytes(),
+        ] {
             assert_eq!(parse(None, body), Err("invalid_request"));
         }
     }

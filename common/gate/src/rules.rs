@@ -141,7 +141,7 @@ impl Gate {
         account: &Account,
         proposed: Proposed,
     ) -> Result<(), ApiError> {
-        self.check_account(order, account, proposed).await?;
+        check_account(order, account, proposed)?;
         // Buying credits is not limited.
         if order.tool.sells_credits {
             return Ok(());
@@ -153,28 +153,6 @@ impl Gate {
         let (Some(_), Some(token)) = (proposed.caps.lifetime, proposed.token) else { return Ok(()) };
         let spend = token_spend::load(&self.app.db, proposed.agent, token).await?;
         over_life(spend, proposed).map_or(Ok(()), |over| Err(ApiError::BudgetExceeded(Box::new(over))))
-    }
-
-    /// Refuses what the account and the token alone forbid: freezes and the caps per transaction. The claim checks only this,
-    /// because conditions of its own writes enforce the other caps. So it reads the day only to explain a refusal.
-    pub(super) async fn check_account(
-        &self,
-        order: &Order<'_>,
-        account: &Account,
-        proposed: Proposed,
-    ) -> Result<(), ApiError> {
-        if order.tool.sells_credits {
-            return Ok(());
-        }
-        if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, order.payee()) {
-            return Err(ApiError::Frozen { what });
-        }
-        let budget = account.budget.as_ref();
-        match above_one_call(budget, proposed) {
-            // The refusal says how much was spent today.
-            Some(_) => self.check_day(order, budget, proposed).await,
-            None => Ok(()),
-        }
     }
 
     async fn check_day(&self, order: &Order<'_>, budget: Option<&Budget>, proposed: Proposed) -> Result<(), ApiError> {
@@ -236,7 +214,6 @@ impl Gate {
     /// Notifies the owner, once a day for each cap, that it stopped a paid call. A token's caps are told apart by the token.
     pub(super) async fn tell_over_budget(&self, agent: AgentId, token: Option<TokenId>, refused: &ApiError) {
         let ApiError::BudgetExceeded(over) = refused else { return };
-        let now = self.app.clock.now();
         let token = token.filter(|_| over.reason.starts_with("token_"));
         let mut about = refused.body()["budget"].clone();
         if let Some(token) = token {
@@ -248,16 +225,31 @@ impl Gate {
             body: None,
             payload: Some(about),
         };
-        let begin = day::resets_at(now).minus(std::time::Duration::from_secs(24 * 3600));
-        let of_token = token.map(|token| format!("#{token}")).unwrap_or_default();
-        let cause = format!("budget_exceeded#{}#{}{of_token}", day::name(now), over.reason);
-        let db = &self.app.db;
-        let raised = match notifications::raise_for(db, agent, note, &cause, begin, now) {
-            Ok(write) => db.write(write).await.map(drop).map_err(StoreError::from),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = raised {
+        if let Err(error) = self.tell_once_a_day(agent, over.reason, token, note).await {
             log::failure("the owner could not be notified of a stopped call", &error);
+        }
+    }
+
+    /// Raises the notification at the first stop of a day, with that stop's time.
+    async fn tell_once_a_day(
+        &self,
+        agent: AgentId,
+        cap: &str,
+        token: Option<TokenId>,
+        note: Notification,
+    ) -> Result<(), StoreError> {
+        let (db, now) = (&self.app.db, self.app.clock.now());
+        let name = day::name(now);
+        // An agent may go on asking: all but the first stop of a day cost a read.
+        if day::load(db, agent, &name).await?.told_of(cap, token) {
+            return Ok(());
+        }
+        let of_token = token.map(|token| format!("#{token}")).unwrap_or_default();
+        let cause = format!("budget_exceeded#{name}#{cap}{of_token}");
+        let mark = day::tell(db, agent, &name, cap, token, now)?;
+        match db.transact(&[mark, notifications::raise(db, agent, note, &cause, now)?]).await {
+            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
         }
     }
 
@@ -272,6 +264,21 @@ impl Gate {
     }
 }
 
+/// Refuses what the account and the token alone forbid: freezes and the caps per transaction. The claim checks only this,
+/// because conditions of its own writes enforce the other caps.
+pub(super) fn check_account(order: &Order<'_>, account: &Account, proposed: Proposed) -> Result<(), ApiError> {
+    if order.tool.sells_credits {
+        return Ok(());
+    }
+    if let Some(what) = account.frozen.stops(proposed.token, order.tool.name, order.payee()) {
+        return Err(ApiError::Frozen { what });
+    }
+    match above_one_call(account.budget.as_ref(), proposed) {
+        Some(over) => Err(ApiError::BudgetExceeded(Box::new(over))),
+        None => Ok(()),
+    }
+}
+
 /// The refusal of a charge that would exceed the token's cap for life. `spend` made the claim's condition fail.
 pub(super) fn token_is_spent(spend: TokenSpend, proposed: Proposed) -> ApiError {
     match over_life(spend, proposed) {
@@ -280,13 +287,23 @@ pub(super) fn token_is_spent(spend: TokenSpend, proposed: Proposed) -> ApiError 
     }
 }
 
-/// The cap per call that a price exceeds: the budget's, or the token's.
-fn above_one_call(budget: Option<&Budget>, proposed: Proposed) -> Option<(Cap, Usdc)> {
+/// The cap per call that a price exceeds: the budget's, or the token's. No other charge counts against it, and no day resets
+/// it: the agent would wait in vain.
+fn above_one_call(budget: Option<&Budget>, proposed: Proposed) -> Option<OverBudget> {
     let caps = [
         (Cap::PerTransaction, budget.and_then(|budget| budget.per_transaction)),
         (Cap::TokenPerTransaction, proposed.caps.per_transaction),
     ];
-    caps.into_iter().find_map(|(cap, limit)| Some((cap, limit.filter(|limit| proposed.price > *limit)?)))
+    let (cap, limit) =
+        caps.into_iter().find_map(|(cap, limit)| Some((cap, limit.filter(|limit| proposed.price > *limit)?)))?;
+    Some(OverBudget {
+        reason: cap.as_str(),
+        cap: limit,
+        spent: Usdc::ZERO,
+        in_flight: Usdc::ZERO,
+        charge: proposed.price,
+        resets_at: None,
+    })
 }
 
 /// What a charge that would exceed the token's cap for life is told.
@@ -311,16 +328,8 @@ fn over_budget(
     proposed: Proposed,
     now: Timestamp,
 ) -> Option<OverBudget> {
-    let over = |cap: Cap, limit, spent, charge| OverBudget {
-        reason: cap.as_str(),
-        cap: limit,
-        spent,
-        in_flight: day.in_flight,
-        charge,
-        resets_at: Some(day::resets_at(now)),
-    };
-    if let Some((cap, limit)) = above_one_call(budget, proposed) {
-        return Some(over(cap, limit, day.committed, proposed.price));
+    if let Some(over) = above_one_call(budget, proposed) {
+        return Some(over);
     }
     if proposed.counted == Usdc::ZERO {
         return None;
@@ -333,5 +342,14 @@ fn over_budget(
         token: proposed.token,
     };
     let (cap, limit, spent) = day.passes(budget, proposed.caps.daily, counted)?;
-    Some(over(cap, limit, spent, proposed.counted))
+    Some(OverBudget {
+        reason: cap.as_str(),
+        cap: limit,
+        spent,
+        // The day counts what is open for the whole wallet only. Of it, at most `spent` counts against a tool, a payee or a
+        // token.
+        in_flight: day.in_flight.min(spent),
+        charge: proposed.counted,
+        resets_at: Some(day::resets_at(now)),
+    })
 }

@@ -89,9 +89,9 @@ impl Budget {
         self.daily.is_some() || !self.tools.is_empty() || !self.payees.is_empty()
     }
 
-    /// Spending at which the owner is warned.
+    /// Spending at which the owner is warned: at the latest where calls stop.
     pub fn alert_level(&self) -> Option<Usdc> {
-        self.daily.map(|daily| share(daily, self.alert_at))
+        self.daily.map(|daily| share(daily, self.alert_at.min(self.pause_at)))
     }
 }
 
@@ -110,7 +110,9 @@ mod tests {
     fn the_limit_is_the_cap_times_pause_at() {
         let budget = Budget { daily: Some(Usdc::from_micro(999_999)), pause_at: 500_000, ..Budget::default() };
         assert_eq!(budget.daily_limit(), Some(Usdc::from_micro(499_999)));
-        assert_eq!(budget.alert_level(), Some(Usdc::from_micro(799_999)));
+        assert_eq!(budget.alert_level(), budget.daily_limit(), "nobody is stopped without a warning");
+        let whole = Budget { pause_at: WHOLE, ..budget };
+        assert_eq!(whole.alert_level(), Some(Usdc::from_micro(799_999)));
         assert_eq!(Budget::default().daily_limit(), None);
         let most = Budget { daily: Some(Usdc::from_micro(u64::MAX)), ..Budget::default() };
         assert_eq!(most.daily_limit(), Some(Usdc::from_micro(u64::MAX)));

@@ -34,8 +34,8 @@ pub struct Day {
     /// No warning mail is sent before this time: one was sent, or a retry is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mail_after: Option<Timestamp>,
-    /// Sums by tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); and when a token last paid (`u_<id>`, unix
-    /// seconds).
+    /// Sums by tool (`t_<name>`), token (`k_<id>`) and payee (`p_<id>`); when a token last paid (`u_<id>`, unix seconds);
+    /// and that the owner was told that a cap stopped a call (`s_<cap>`, for a token's own `s_<cap>_<id>`).
     #[serde(flatten)]
     parts: HashMap<String, serde_json::Value>,
 }
@@ -69,9 +69,24 @@ impl Day {
         self.part(&token_part(token))
     }
 
+    /// What was charged with each token, the most first.
+    pub fn by_token(&self) -> Vec<(TokenId, Usdc)> {
+        let tokens = self.parts.keys().filter_map(|name| const_hex::decode_to_array(name.strip_prefix("k_")?).ok());
+        let mut spent: Vec<(TokenId, Usdc)> =
+            tokens.map(TokenId::from_bytes).map(|token| (token, self.of_token(token))).collect();
+        spent.retain(|(_, spent)| *spent > Usdc::ZERO);
+        spent.sort_unstable_by_key(|(token, spent)| (std::cmp::Reverse(*spent), *token));
+        spent
+    }
+
     /// When a token last paid on this day.
     pub fn used_by(&self, token: TokenId) -> Option<Timestamp> {
         self.parts.get(&used_part(token)).and_then(serde_json::Value::as_i64).map(Timestamp::from_secs)
+    }
+
+    /// Whether the owner was told that this cap stopped a call. `token`: the one whose own cap it is.
+    pub fn told_of(&self, cap: &str, token: Option<TokenId>) -> bool {
+        self.parts.contains_key(&told_part(cap, token))
     }
 
     fn part(&self, name: &str) -> Usdc {
@@ -126,6 +141,11 @@ fn token_part(token: TokenId) -> String {
 
 fn used_part(token: TokenId) -> String {
     format!("u_{}", const_hex::encode(token.bytes()))
+}
+
+fn told_part(cap: &str, token: Option<TokenId>) -> String {
+    let of_token = token.map(|token| format!("_{}", const_hex::encode(token.bytes()))).unwrap_or_default();
+    format!("s_{}{of_token}", word(cap))
 }
 
 /// Replaces characters that are not allowed in an expression's attribute name.
@@ -230,6 +250,23 @@ pub fn warn(db: &Db, agent: AgentId, day: &str) -> Result<Write, StoreError> {
     Write::update(&db.tables.ledger, key(agent, day), "SET #warned = :yes")
         .only_if("attribute_not_exists(#warned)")
         .bind("yes", true)
+}
+
+/// The write that marks the owner as told that a cap stopped a call. Refused if it is marked already. It may be the first of
+/// the day, before any charge.
+pub fn tell(
+    db: &Db,
+    agent: AgentId,
+    day: &str,
+    cap: &str,
+    token: Option<TokenId>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let part = told_part(cap, token);
+    Write::update(&db.tables.ledger, key(agent, day), &format!("SET #{part} = :yes, #expires = :expires"))
+        .only_if(&format!("attribute_not_exists(#{part})"))
+        .bind("yes", true)?
+        .bind("expires", now.secs() + KEEP_SECS)
 }
 
 /// Claims the day's warning mail. `false` if somebody else has claimed it.

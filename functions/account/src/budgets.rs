@@ -230,11 +230,15 @@ fn named_caps(
             return None;
         }
     };
-    let mut read = BTreeMap::new();
+    let mut read: BTreeMap<String, Usdc> = BTreeMap::new();
     for (name, cap) in caps.iter().filter(|(_, cap)| !cap.is_null()) {
         // Refuses caps on unknown names: the owner would believe that they protect.
         match resolve(name).map_err(str::to_owned).and_then(|resolved| Ok((resolved, amount(cap)?))) {
-            Ok((resolved, cap)) => drop(read.insert(resolved.to_owned(), cap)),
+            Ok((resolved, _)) if read.contains_key(&resolved) => {
+                let message = format!("is another spelling of {resolved}: send one");
+                errors.push(FieldError::new(format!("{member}.{name}"), message));
+            }
+            Ok((resolved, cap)) => drop(read.insert(resolved, cap)),
             Err(message) => errors.push(FieldError::new(format!("{member}.{name}"), message)),
         }
     }
@@ -309,6 +313,8 @@ mod tests {
         let named = json!({"tools": {"vin_decode": 1, "vin": 1, "web_read": -1}, "payees": 5});
         assert_eq!(paths(named), ["tools.vin", "tools.web_read", "payees"]);
         assert_eq!(paths(json!({"dayly": null, "daily": "1e3"})), ["dayly", "daily"]);
+        assert_eq!(paths(json!({"tools": {"web-read": 1, "web_read": 5}})), ["tools.web_read"], "one tool, two caps");
+        assert_eq!(paths(json!({"tools": {"web-read": null, "web_read": 5}})), [""; 0]);
     }
 
     #[test]

@@ -93,7 +93,9 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
 fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
     let id = input.get("id").and_then(Value::as_str);
     match (input["what"].as_str().unwrap_or_default(), id) {
-        ("agent", _) => Ok(Target::Agent),
+        ("agent", None) => Ok(Target::Agent),
+        // Something else may be meant than everything.
+        ("agent", Some(_)) => Err(ApiError::field("id", "does not belong to an agent: leave it out")),
         (_, None) => Err(ApiError::field("id", "is required, except for an agent")),
         ("token", Some(id)) => {
             id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))

@@ -102,6 +102,7 @@ async fn make(
 pub async fn list(State(app): State<App>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
+        params.only(&["active", "limit", "cursor"]);
         let active = params.choice("active", &["true", "false"]).map(|active| active == "true");
         let limit = params.integer("limit", 1, MOST_LISTED).unwrap_or(MOST_LISTED);
         let cursor = params.text("cursor").map(|text| text.parse().map_err(|_| ApiError::InvalidCursor));

@@ -24,6 +24,8 @@ use tokio::task::JoinSet;
 const AT_ONCE: usize = 25;
 /// Delay before another attempt after the relay refused a mail.
 const RETRY: Duration = Duration::from_secs(600);
+/// How many tokens a mail names, those that spent the most.
+const MOST_TOKENS: usize = 5;
 
 /// Handles the days that these charges count on. An error means that not every budget could be read and the batch has to be
 /// retried. A mail that cannot be sent is not an error.
@@ -80,16 +82,25 @@ fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, 
         Some(wallet) => format!("Wallet: {wallet}"),
         None => format!("Agent: {agent}"),
     };
+    let limit = budget.daily_limit().unwrap_or_default();
+    let tokens = day.by_token().into_iter().take(MOST_TOKENS);
+    let by_token: String =
+        tokens.map(|(id, spent)| format!("{spent} USDC of it with the access token {id}\n")).collect();
+    let (stops, to_stop) = match day.committed >= limit {
+        true => ("Calls are refused now, until midnight UTC.".to_owned(), "To keep it stopped after that"),
+        false => (format!("From {limit} USDC on, calls are refused until midnight UTC."), "To stop it now"),
+    };
     let text = format!(
         "An agent on {service} has reached the alert level of its budget.\n\n\
-         Spent on {name} (UTC): {spent} of {daily} USDC.\n\
-         From {limit} USDC on, calls are refused until midnight UTC.\n\n\
-         To stop it now, freeze the agent or lower its budget with the wallet's own key.\n\
+         Spent on {name} (UTC): {spent} of {daily} USDC.\n{by_token}{stops}\n\n\
+         {to_stop}, freeze the agent, or one token,\n\
+         with the wallet's own key:\n\n\
+         POST /v1/agents/me/freezes {{\"what\": \"agent\"}}\n\
+         POST /v1/agents/me/freezes {{\"what\": \"token\", \"id\": \"...\"}}\n\n\
          You get this mail at most once a day. If you do not know this agent, ignore it.\n\n\
          {who}\n",
         spent = day.committed,
         daily = budget.daily.unwrap_or_default(),
-        limit = budget.daily_limit().unwrap_or_default(),
     );
     Letter {
         to: to.to_owned(),
@@ -97,5 +108,33 @@ fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, 
         id: format!("budget-{agent}-{name}"),
         text,
         proven: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ids::TokenId;
+    use base::money::Usdc;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_mail_says_which_token_spent_and_how_to_stop_it() {
+        let agent: AgentId = "00000000-0000-8000-8000-000000000000".parse().unwrap();
+        let token = TokenId::made_at(Timestamp::from_secs(1_795_000_000));
+        let part = format!("k_{}", token.to_string().replace('-', ""));
+        let budget = Budget { daily: Some(Usdc::from_micro(500_000)), ..Budget::default() };
+        let text = |committed: u64| {
+            let day: Day = serde_json::from_value(json!({"committed": committed, (part.clone()): 300_000})).unwrap();
+            letter("Agora", "owner@example.com", agent, "2026-11-21", &budget, &day).text
+        };
+        let (warned, full) = (text(400_000), text(500_000));
+        for text in [&warned, &full] {
+            assert!(text.contains(&format!("0.300000 USDC of it with the access token {token}\n")), "{text}");
+            assert!(text.contains(r#"POST /v1/agents/me/freezes {"what": "agent"}"#), "{text}");
+        }
+        assert!(warned.contains("From 0.500000 USDC on") && warned.contains("To stop it now"), "{warned}");
+        assert!(full.contains("Calls are refused now") && !full.contains("To stop it now"), "{full}");
     }
 }

@@ -162,6 +162,7 @@ async fn rocs(State(app): State<App>, RawQuery(query): RawQuery, headers: Header
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
+        params.only(&["period"]);
         let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         params.check()?;
         let period = Period::with_value(&app.db, caller.agent, span, None).await?;
@@ -175,6 +176,7 @@ async fn rocs_by_goal(State(app): State<App>, RawQuery(query): RawQuery, headers
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
+        params.only(&["period", "goal_id"]);
         let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         let goal_id = params.short_text("goal_id", 255);
         params.check()?;
@@ -189,6 +191,7 @@ async fn breakdown(State(app): State<App>, RawQuery(query): RawQuery, headers: H
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
         let mut params = Params::of(query.as_deref());
+        params.only(&["period", "subcategories"]);
         let (days, span) = period(&mut params, DEFAULT_DAYS, app.clock.now());
         let subcategories = params.flag("subcategories").unwrap_or(false);
         params.check()?;
@@ -203,6 +206,7 @@ async fn audit_receipts(State(audit): State<Audit>, RawQuery(query): RawQuery, h
     let answer = async {
         let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
         let mut params = Params::of(query.as_deref());
+        params.only(&["cursor", "limit"]);
         let limit = params.integer("limit", 1, 500).unwrap_or(100);
         let cursor = audit.cursor(&params, &caller)?;
         params.check()?;
@@ -225,6 +229,7 @@ async fn audit_export(State(audit): State<Audit>, RawQuery(query): RawQuery, hea
     let answer = async {
         let caller = audit.app.wallet_caller(&headers, Scope::Read, ApiError::WalletOnly).await?;
         let mut params = Params::of(query.as_deref());
+        params.only(&["format", "cursor", "limit"]);
         let limit = params.integer("limit", 1, 500).unwrap_or(500);
         let format = params.choice("format", &["csv", "jsonl"]).and_then(Format::parse).unwrap_or(Format::JsonLines);
         let cursor = audit.cursor(&params, &caller)?;

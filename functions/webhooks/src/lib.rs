@@ -1,5 +1,6 @@
-//! An agent's webhook endpoints and their delivery logs. Access tokens may use them too: they may read everything that is
-//! sent to endpoints.
+//! An agent's webhook endpoints and their delivery logs. Access tokens may read both, test an endpoint and replay a delivery:
+//! they may read everything that is sent to endpoints anyway. Only the wallet makes, changes and deletes endpoints and their
+//! secrets: the owner is told there what a token does, and a token must not outlive its revocation there.
 
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ async fn create(State(hooks): State<Hooks>, headers: HeaderMap, body: Body) -> R
     let answer = async {
         let body = json_body(&headers, body).await?;
         let draft = Draft::read(form::CREATE, &[], &body, &hooks.policy).map_err(ApiError::InvalidRequest)?;
-        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let caller = hooks.app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let route = "POST /v1/webhooks";
         let request = Request { caller: &caller, headers: &headers, route, body: &body, secret: Some("secret") };
         let make = async {
@@ -136,7 +137,7 @@ async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
         let body = json_body(&headers, body).await?;
         let draft = Draft::read(form::CHANGE, &form::OF_ANSWERS, &body, &hooks.policy);
         let draft = draft.map_err(ApiError::InvalidRequest)?;
-        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let caller = hooks.app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let now = hooks.app.clock.now();
         let id = hooks.own_endpoint(&caller, &id).await?;
         let changed = endpoint::change(&hooks.app.db, caller.agent, id, now, |before| draft.apply(before)).await?;
@@ -148,7 +149,7 @@ async fn change(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
 /// `DELETE /v1/webhooks/{id}`: pending deliveries are cancelled. 409 for the endpoint of a phone number.
 async fn remove(State(hooks): State<Hooks>, Segment(id): Segment, headers: HeaderMap) -> Response {
     let answer = async {
-        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let caller = hooks.app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let id = hooks.own_endpoint(&caller, &id).await?;
         if !endpoint::delete(&hooks.app.db, caller.agent, id).await? {
             return Err(ApiError::WebhookNotFound);
@@ -164,7 +165,7 @@ async fn rotate(State(hooks): State<Hooks>, Segment(id): Segment, headers: Heade
     let answer = async {
         let body = json_body(&headers, body).await?;
         let overlap = form::overlap(&body).map_err(ApiError::InvalidRequest)?;
-        let caller = hooks.app.caller(&headers, Scope::Write).await?;
+        let caller = hooks.app.wallet_caller(&headers, Scope::Write, ApiError::WalletOnly).await?;
         let id = named_endpoint(&id)?;
         // Binds the idempotency key to this endpoint.
         let mut named_body = body;
@@ -285,6 +286,7 @@ fn named_endpoint(id: &str) -> Result<EndpointId, ApiError> {
 /// `cursor` and `limit` of a list.
 fn page(query: Option<&str>) -> Result<(Option<EventId>, usize), ApiError> {
     let mut params = Params::of(query);
+    params.only(&["limit", "cursor"]);
     let limit = params.integer("limit", 1, form::MOST_DELIVERIES).unwrap_or(LISTED);
     let after = params.text("cursor").map(|cursor| cursor.parse().map_err(|_| ApiError::InvalidCursor)).transpose()?;
     params.check().map(|()| (after, limit))

@@ -14,7 +14,11 @@ const CAP: Kind = Kind::Amount { min: Usdc::from_micro(1), max: MOST_CAP };
 /// Body of `POST /v1/agents/me/access-tokens`.
 pub static MINT: &[Field] = &[
     Field::optional("name", Kind::Text { min: 0, max: 100, format: None }, "What the token is for"),
-    Field::optional("expires_in_days", Kind::Integer { min: 1, max: 3650 }, "After how many days it expires"),
+    Field::optional(
+        "expires_in_days",
+        Kind::Integer { min: 1, max: 3650 },
+        "After how many days it expires; never without",
+    ),
     Field::optional("per_transaction", CAP, "The most that one call with it may cost, in USDC"),
     Field::optional("daily", CAP, "The most that may be charged with it in a day (UTC), in USDC"),
     Field::optional("lifetime", CAP, "The most that may be charged with it in all, in USDC"),
@@ -65,7 +69,8 @@ const SPENT: Member =
 static CAPS: &[Member] = &[
     has("daily_usdc", Shape::OrNull(&Shape::Number)),
     has("per_transaction_usdc", Shape::OrNull(&Shape::Number)),
-    has("alert_at", Shape::OrNull(&Shape::Number)).about("Share of the daily cap at which the owner is warned"),
+    has("alert_at", Shape::OrNull(&Shape::Number))
+        .about("Share of the daily cap at which the owner is warned, at the latest at `pause_at`"),
     has("pause_at", Shape::OrNull(&Shape::Number)).about("Share of the daily cap at which charges stop"),
     has("alert_email", Shape::OrNull(&Shape::Text)),
     has("tools", Shape::Map(&Shape::Number)).about("Daily caps by tool"),
@@ -75,7 +80,7 @@ static CAPS: &[Member] = &[
 static TODAY: &[Member] = &[
     has("spent_today_usdc", Shape::Usdc),
     has("remaining_usdc", Shape::OrNull(&Shape::Usdc)),
-    has("pct_used", Shape::OrNull(&Shape::Number)),
+    has("pct_used", Shape::OrNull(&Shape::Number)).about("Percent of the daily cap: 50 is half"),
     has("resets_at", Shape::Time),
     OWN_TOKEN,
 ];
@@ -193,7 +198,8 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/agents/me/access-tokens", "mintAccessToken", "Mints an access token")
         .about(
             "It pays from credits, within the budget and within its own caps. They never change: mint another token and \
-             revoke the first. It cannot change budgets, freezes, policies or tokens. An unknown member is refused.",
+             revoke the first. Without caps it may spend all that the budget allows, and without `expires_in_days` it never \
+             expires. It cannot change budgets, freezes, policies, webhooks or tokens. An unknown member is refused.",
         )
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
@@ -228,7 +234,7 @@ pub static OPERATIONS: &[Operation] = &[
             "Everything that is frozen now",
             Shape::Object(&[OK, has("data", Shape::Extended(FREEZES, &[has("credits_released", Shape::Usdc)]))]),
         )])
-        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
+        .beyond_schema("`id` is required except for an agent, which has none, and has to be a token of yours, a tool, or a payee"),
     Operation::post("/v1/agents/me/freezes/lift", "liftFreeze", "Lifts a freeze")
         .auth(WALLET)
         .body(Body::Fields(FREEZE))
@@ -236,7 +242,7 @@ pub static OPERATIONS: &[Operation] = &[
             "Everything that is still frozen",
             Shape::Object(&[OK, has("data", Shape::Object(FREEZES))]),
         )])
-        .beyond_schema("`id` is required except for an agent, and has to be a token of yours, a tool, or a payee"),
+        .beyond_schema("`id` is required except for an agent, which has none, and has to be a token of yours, a tool, or a payee"),
     Operation::get("/v1/tools/balance", "getBalance", "USDC on chain, and credits here")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The balances", Shape::Object(BALANCE))]),

@@ -79,7 +79,7 @@ pub fn budgets() -> Value {
             "daily_usdc": cap("The same as `daily`, by its name in answers: send one"),
             "per_transaction": cap("The most that one call may cost"),
             "per_transaction_usdc": cap("The same as `per_transaction`, by its name in answers: send one"),
-            "alert_at": share("Share of `daily` at which the owner is warned; default 0.8"),
+            "alert_at": share("Share of `daily` at which the owner is warned, at the latest at `pause_at`; default 0.8"),
             "pause_at": share("Share of `daily` at which charges stop; default 1"),
             "alert_email": {"type": ["string", "null"], "format": "email", "description": "Where the warning is mailed to"},
             "tools": named("Daily caps by tool", json!({"enum": tools()})),

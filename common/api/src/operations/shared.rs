@@ -50,7 +50,7 @@ fn error() -> Value {
             "approval": {"type": "object", "description": "approval_required"},
             "budget": {
                 "type": "object",
-                "description": "budget_exceeded: the cap, what counts against it and what was to be charged",
+                "description": "budget_exceeded: the cap, what counts against it, what was to be charged, and when it starts again if it does",
             },
             "quote_id": {"type": ["string", "null"]},
             "payment_attempt_id": {"type": "string", "description": "The nonce of the payment that was refused"},

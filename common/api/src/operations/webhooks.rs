@@ -77,6 +77,8 @@ const ONE: Shape = Shape::Object(&[OK, has("data", Shape::Ref(&WEBHOOK))]);
 const WITH_SECRET: Shape = Shape::Object(&[OK, has("data", Shape::Extended(ENDPOINT, SECRET))]);
 const UNDER_WAY: Shape = Shape::Object(&[OK, has("data", Shape::Object(SENT))]);
 
+const WALLET: Auth = Auth::Wallet { token_is_told: "access_tokens_wallet_only" };
+
 /// Operations on a new endpoint.
 const OF_NEW: &[Link] =
     &[of_new("get", "getWebhook"), of_new("change", "changeWebhook"), of_new("test", "testWebhook")];
@@ -102,7 +104,7 @@ pub static OPERATIONS: &[Operation] = &[
             "Every post is signed according to Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). A repeated \
              `webhook-id` means the same event again.",
         )
-        .auth(Auth::Agent)
+        .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Json { schema: schemas::new_webhook, required: true })
         .answers(&[Answer::json(201, "The endpoint with its secret, shown once", WITH_SECRET)])
@@ -115,19 +117,19 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[MISSING]),
     Operation::patch("/v1/webhooks/{id}", "changeWebhook", "Changes or disables an endpoint. Absent members stay as they are")
         .about("`events` replaces the list. Enabling it or changing its URL also ends a pause (`resting_until`).")
-        .auth(Auth::Agent)
+        .auth(WALLET)
         .body(Body::Json { schema: schemas::webhook, required: false })
         .answers(&[Answer::ok("The endpoint as it is now", ONE)])
         .refuses(&[MISSING, OF_NUMBER])
         .beyond_schema(ADDRESS),
     Operation::delete("/v1/webhooks/{id}", "deleteWebhook", "Deletes an endpoint")
         .about("Deliveries that are still pending are cancelled.")
-        .auth(Auth::Agent)
+        .auth(WALLET)
         .answers(&[Answer::ok("The endpoint is deleted", Shape::Object(&[OK, has("data", Shape::Object(DELETED))]))])
         .refuses(&[MISSING, OF_NUMBER]),
     Operation::post("/v1/webhooks/{id}/rotate-secret", "rotateWebhookSecret", "Gives an endpoint a new secret")
         .about("For a while, posts are signed with both secrets.")
-        .auth(Auth::Agent)
+        .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
         .body(Body::Nullable(form::ROTATE))
         .answers(&[Answer::ok("The endpoint with its new secret, shown once", WITH_SECRET)])

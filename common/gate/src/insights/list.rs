@@ -51,6 +51,7 @@ impl Filter {
     /// Parses a query. If it has both `period` and `since`, the later start applies.
     pub fn read(query: Option<&str>, now: Timestamp) -> Result<Filter, ApiError> {
         let mut params = Params::of(query);
+        params.only(&["period", "category", "limit", "offset", "since", "until"]);
         let mut span = span(&mut params);
         if let Some(days) = params.integer("period", 1, 365) {
             let begins = days_before(now, days);

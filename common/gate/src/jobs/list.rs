@@ -60,6 +60,7 @@ struct Row {
 impl Filter {
     pub fn read(query: Option<&str>, catalog: &Catalog) -> Result<Filter, ApiError> {
         let mut params = Params::of(query);
+        params.only(&["limit", "before", "status", "tool"]);
         let limit = params.integer("limit", 1, MAX_LIMIT).unwrap_or(DEFAULT_LIMIT);
         let receipt: Option<ReceiptId> = params.text("before").and_then(|text| text.parse().ok());
         let before = match receipt {

@@ -201,7 +201,7 @@ pub struct OverBudget {
     /// `token_lifetime`.
     pub reason: &'static str,
     pub cap: Usdc,
-    /// Counts against the cap; includes `in_flight`.
+    /// Counts against the cap; includes `in_flight`. Nothing counts against a cap per call but the charge.
     pub spent: Usdc,
     pub in_flight: Usdc,
     pub charge: Usdc,
@@ -455,6 +455,13 @@ impl ApiError {
                     .to_owned()
             }
             ApiError::ResultExpired => "this result is no longer stored; you were not charged again".to_owned(),
+            // A cap per call.
+            ApiError::BudgetExceeded(over) if over.reason.ends_with("per_transaction") => format!(
+                "a charge of {} USDC exceeds the owner's {} cap of {} USDC",
+                over.charge,
+                over.reason.replace('_', " "),
+                over.cap
+            ),
             ApiError::BudgetExceeded(over) => format!(
                 "a charge of {} USDC would exceed the owner's {} cap of {} USDC; {} USDC are spent or in progress",
                 over.charge,

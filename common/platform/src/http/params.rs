@@ -10,6 +10,11 @@ use base::input::FieldError;
 
 use super::ApiError;
 
+/// Most unknown parameters that are named, and the longest part of such a name in an error, in characters: it is the caller's
+/// text.
+const MAX_UNKNOWN: usize = 50;
+const MAX_SHOWN_NAME: usize = 64;
+
 /// Reads the parameters one by one and collects what is wrong.
 pub struct Params {
     given: HashMap<String, String>,
@@ -24,6 +29,18 @@ impl Params {
             given.entry(name.into_owned()).or_insert_with(|| value.into_owned());
         }
         Params { given, wrong: Vec::new() }
+    }
+
+    /// Refuses parameters that are not `known`: a misspelt one must not pass as one that was left out.
+    pub fn only(&mut self, known: &[&str]) {
+        let mut others: Vec<&str> =
+            self.given.keys().map(String::as_str).filter(|name| !known.contains(name)).collect();
+        others.sort_unstable();
+        for name in others.into_iter().take(MAX_UNKNOWN) {
+            let shown: String = name.chars().take(MAX_SHOWN_NAME).collect();
+            let message = format!("is not a known parameter; known are {}", known.join(", "));
+            self.wrong.push(FieldError::new(shown, message));
+        }
     }
 
     /// A text; an empty one counts as absent. (For the other kinds an empty value is an error.)
@@ -151,6 +168,18 @@ mod tests {
         let Err(ApiError::InvalidRequest(wrong)) = params.check() else { panic!("nothing was wrong") };
         let paths: Vec<_> = wrong.iter().map(|wrong| wrong.path.as_str()).collect();
         assert_eq!(paths, ["limit", "offset", "period", "flag", "since"]);
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_named_with_the_known_ones() {
+        let mut params = Params::of(Some("perid=7&limit=2&LIMIT=3"));
+        params.only(&["period", "limit"]);
+        let Err(ApiError::InvalidRequest(wrong)) = params.check() else { panic!("nothing was wrong") };
+        let unknown = |name| FieldError::new(name, "is not a known parameter; known are period, limit");
+        assert_eq!(wrong, ["LIMIT", "perid"].map(unknown));
+        let mut params = Params::of(Some("limit=2"));
+        params.only(&["period", "limit"]);
+        assert!(params.check().is_ok());
     }
 
     #[test]
