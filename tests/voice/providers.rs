@@ -13,7 +13,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
-use futures_util::future::join_all;
 use futures_util::stream;
 use gate::limits;
 use local::{Options, Stack};
@@ -697,12 +696,12 @@ fn calls_whose_end_is_never_heard_end_in_time_and_cost_nothing() {
         let read =
             async |path: String, token: &str| bob.payer.client.get(&path, &[("authorization", token)]).await.json();
         let states = async || {
-            let jobs = [(came_in, &of_bobs), (bought, &of_adas)];
-            let states = jobs.map(|(id, token)| async move {
+            let mut states = Vec::new();
+            for (id, token) in [(came_in, &of_bobs), (bought, &of_adas)] {
                 look(&stack, id).await;
-                read(format!("/v1/requests/{id}"), token).await["status"].clone()
-            });
-            join_all(states).await
+                states.push(read(format!("/v1/requests/{id}"), token).await["status"].clone());
+            }
+            states
         };
         for (minutes, expected) in [
             (30, ["processing", "processing"]),
