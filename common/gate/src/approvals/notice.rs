@@ -1,7 +1,7 @@
 //! Notifies the approver: a mail with the link.
 //!
-//! The mail contains none of the agent's own text. That is on the page behind the link. Only a token's name is told, if it is
-//! no more than a name.
+//! The mail contains none of the agent's own text. That is on the page behind the link. Only a seller's slugs are told, and a
+//! token's name, if it is no more than a name.
 
 use base::clock::Timestamp;
 use ledger::account;
