@@ -56,12 +56,21 @@ fn mails(stack: &Stack) -> usize {
     std::fs::read_dir(&stack.outbox).map_or(0, |files| files.count())
 }
 
+/// The mail about an approval.
+fn mail_about(stack: &Stack, approval: &Value) -> String {
+    let id = approval["approval_id"].as_str().expect("an id");
+    std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail")
+}
+
 /// The path of the link in the mail about an approval.
 pub(crate) fn link(stack: &Stack, approval: &Value) -> String {
-    let id = approval["approval_id"].as_str().expect("an id");
-    let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+    link_to(stack, approval, APPROVER)
+}
+
+fn link_to(stack: &Stack, approval: &Value, address: &str) -> String {
+    let mail = mail_about(stack, approval);
     let (headers, body) = mail.split_once("\r\n\r\n").expect("a body");
-    assert!(headers.contains(&format!("To: <{APPROVER}>")), "{headers}");
+    assert!(headers.contains(&format!("To: <{address}>")), "{headers}");
     assert!(mail.is_ascii() && !mail.contains("boat"), "nothing in the agent's own words: {mail}");
     let url = body.lines().find(|line| line.contains("/approve/")).expect("a link");
     url.strip_prefix(&stack.base_url).expect("a link to this stack").to_owned()
@@ -362,6 +371,7 @@ impl<'a> Asking<'a> {
             wallet: self.payer.address(),
             token: None,
             tool: CATALOG.find("web_read").unwrap(),
+            listing: None,
             input: &self.input,
             amount: self.amount,
             body: &self.body,
@@ -589,7 +599,9 @@ fn an_approved_call_is_paid_once() {
         assert_eq!(&explained["approval"]["approval_id"], id);
         assert!(explained["approval"]["decision_receipt"].is_object(), "{explained}");
         let notes = payer.get("/v1/tools/notifications").await.json();
-        assert!(notes["notifications"].as_array().unwrap().iter().any(|note| note["type"] == "approval_decided"));
+        let decided = notes["notifications"].as_array().unwrap().iter().find(|note| note["type"] == "approval_decided");
+        let title = decided.expect("a notification")["title"].as_str().unwrap();
+        assert!(title.starts_with("A person approved this call: ") && title.contains("(vin_decode)"), "{title}");
     });
 }
 
@@ -663,9 +675,9 @@ fn mail_and_page_name_wallet_token_amount_and_local_time() {
         let local = base::hours::for_people(clock.now().plus(Duration::from_secs(600)), Some(&berlin));
         let title = CATALOG.find("vin_decode").expect("a tool").title;
         let wallet = payer.address().to_string();
-        let id = approval["approval_id"].as_str().expect("an id");
-        let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+        let mail = mail_about(&stack, approval);
         for part in [
+            format!("Subject: Your decision is needed: {title} (vin_decode) for 0.005000 USDC\r\n"),
             format!("{title} (vin_decode) for 0.005000 USDC."),
             format!("Wallet: {wallet}\r\n"),
             "Access token: laptop\r\n".to_owned(),
@@ -677,12 +689,14 @@ fn mail_and_page_name_wallet_token_amount_and_local_time() {
 
         let path = link(&stack, approval);
         let page = payer.client.get(&path, &[]).await.text;
-        for part in [wallet.as_str(), "laptop", "0.005000 USDC", local.as_str()] {
+        let rule = "every call of vin_decode (rule_1)";
+        for part in [wallet.as_str(), "laptop", "0.005000 USDC", local.as_str(), rule] {
             assert!(page.contains(&format!("<dd>{part}</dd>")), "{part} in {page}");
         }
         let at = |page: &str, part: &str| page.find(part).unwrap_or_else(|| panic!("{part} in {page}"));
-        assert!(at(&page, "<dl>") < at(&page, "<form") && at(&page, "<form") < at(&page, "<pre>"), "{page}");
+        assert!(at(&page, "<dl>") < at(&page, "<pre>") && at(&page, "<pre>") < at(&page, "<form"), "{page}");
         let decided = decide(&payer, &path, "decision=deny").await.text;
+        assert!(decided.contains("<h1>You denied this</h1>"), "{decided}");
         assert!(at(&decided, "<p class=verdict>Denied") < at(&decided, "<dl>"), "the verdict comes first: {decided}");
     });
 }
@@ -717,12 +731,163 @@ fn a_policy_names_the_time_zone_of_its_mails_and_pages() {
         let tokyo = "Asia/Tokyo".parse().unwrap();
         let local = base::hours::for_people(clock.now().plus(Duration::from_secs(600)), Some(&tokyo));
         for approval in [&held["approval"], &asked] {
-            let id = approval["approval_id"].as_str().expect("an id");
-            let mail = std::fs::read_to_string(stack.outbox.join(format!("{id}.eml"))).expect("a mail");
+            let mail = mail_about(&stack, approval);
             assert!(mail.contains(&format!("Answer until: {local}\r\n")), "{mail}");
             let page = payer.client.get(&link(&stack, approval), &[]).await.text;
             assert!(page.contains(&format!("<dd>{local}</dd>")), "{page}");
         }
+    });
+}
+
+/// Whoever the policy names now is asked, and nobody else: not whom it named when the call was held.
+#[test]
+fn a_replaced_approver_decides_nothing() {
+    run(async {
+        const OLD: &str = "old@example.com";
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let name = async |email: &str| {
+            let rules = json!([{"tool": "*", "action": "require_approval", "when": {"always": true}}]);
+            let policy = json!({"rules": rules, "approver": {"email": email}});
+            let put = send(&stack, &payer, "PUT", POLICY, policy).await;
+            assert_eq!(put.status, 200, "{}", put.text);
+        };
+        let call = |year: u32, approval: Option<&Value>| {
+            let mut headers = vec![("authorization", token.clone())];
+            headers.extend(approval.map(|id| ("x-approval-id", id.as_str().expect("an id").to_owned())));
+            let body = json!({"vin": crate::support::VIN, "model_year": year});
+            payer.clone().call(crate::support::VIN_PATH, headers, body)
+        };
+        let held = async |year: u32| {
+            let held = call(year, None).await;
+            assert_eq!(held.error(), (403, "approval_required".to_owned()), "{}", held.text);
+            held.json()["approval"].clone()
+        };
+        let status = async |approval: &Value| {
+            let id = approval["approval_id"].as_str().expect("an id");
+            get(&stack, &payer, &format!("{APPROVALS}/{id}")).await["status"].clone()
+        };
+        let is_turned_away = async |link: &str| {
+            let page = payer.client.get(link, &[]).await;
+            assert!(page.text.contains("<h1>You are no longer asked</h1>"), "{}", page.text);
+            assert!(!page.text.contains("<form"), "{}", page.text);
+            let refused = decide(&payer, link, "decision=approve").await;
+            assert_eq!(refused.status, 409, "{}", refused.text);
+            assert!(refused.text.contains("You are no longer asked"), "{}", refused.text);
+        };
+
+        name(OLD).await;
+        let first = held(2001).await;
+        let old_link = link_to(&stack, &first, OLD);
+        assert!(payer.client.get(&old_link, &[]).await.text.contains("<form"));
+        name(APPROVER).await;
+        is_turned_away(&old_link).await;
+        assert_eq!(status(&first).await, "pending");
+
+        // The same call asks the new one, once.
+        let second = held(2001).await;
+        assert_ne!(second["approval_id"], first["approval_id"]);
+        assert_eq!(held(2001).await["approval_id"], second["approval_id"]);
+        assert_eq!((status(&first).await, mails(&stack)), (json!("cancelled"), 2));
+        is_turned_away(&old_link).await;
+        assert_eq!(decide(&payer, &link(&stack, &second), "decision=approve").await.status, 200);
+        let done = call(2001, Some(&second["approval_id"])).await;
+        assert_eq!(done.status, 200, "{}", done.text);
+
+        // Of a decision and a change of the policy at once, the first counts.
+        for year in 2002..2006 {
+            name(OLD).await;
+            let approval = held(year).await;
+            let link = link_to(&stack, &approval, OLD);
+            let (decided, ()) = tokio::join!(decide(&payer, &link, "decision=approve"), name(APPROVER));
+            let expected = if decided.status == 200 { "approved" } else { "pending" };
+            assert_eq!(status(&approval).await, expected, "{}: {}", decided.status, decided.text);
+        }
+
+        // Without a policy, nobody is asked.
+        let last = held(2006).await;
+        assert_eq!(send(&stack, &payer, "DELETE", POLICY, Value::Null).await.status, 200);
+        is_turned_away(&link(&stack, &last)).await;
+        assert_eq!(status(&last).await, "pending");
+    });
+}
+
+/// A call that was held while nobody could be asked is asked about once the policy names somebody.
+#[test]
+fn an_approver_who_is_named_later_is_asked() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 0).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let rules = json!([{"tool": "*", "action": "require_approval", "when": {"amount_over_usdc": "0.001"}}]);
+        let held = async || {
+            let headers = vec![("authorization", token.clone())];
+            let body = json!({"vin": crate::support::VIN});
+            payer.clone().call(crate::support::VIN_PATH, headers, body).await.json()["approval"].clone()
+        };
+        assert_eq!(send(&stack, &payer, "PUT", POLICY, json!({"rules": rules})).await.status, 200);
+        let unsent = held().await;
+        assert_eq!((&unsent["notified"], &unsent["notify_error"]), (&json!(false), &json!("no_approver")));
+        assert_eq!(held().await["approval_id"], unsent["approval_id"]);
+        assert_eq!(mails(&stack), 0);
+
+        put_rules(&stack, &payer, rules).await;
+        let sent = held().await;
+        assert_eq!((&sent["notified"], mails(&stack)), (&json!(true), 1), "{sent}");
+        assert_eq!(held().await["approval_id"], sent["approval_id"]);
+        let page = payer.client.get(&link(&stack, &sent), &[]).await.text;
+        assert!(page.contains("<dd>amount over 0.001 USDC (rule_1)</dd>"), "{page}");
+        let decided = decide(&payer, &link(&stack, &sent), "decision=approve").await;
+        assert!(decided.text.contains("<h1>You approved this</h1>"), "{}", decided.text);
+    });
+}
+
+/// A dry run, a backtest and the call itself agree: on a call that is held, and on a top-up, which no rule judges.
+#[test]
+fn a_dry_run_tells_what_the_policy_does_to_the_call() {
+    run(async {
+        const TOP_UP: &str = "/v1/credits/top-up";
+        let stack = stack().await;
+        let payer = Payer::with(&stack, 1_000_000).await;
+        payer.give_credits(&stack, 100_000).await;
+        let token = payer.token(&stack).await;
+        let rule = |action: &str| json!([{"tool": "*", "action": action, "when": {"always": true}}]);
+        put_rules(&stack, &payer, rule("require_approval")).await;
+        let call = |rehearse: bool, approval: Option<&Value>| {
+            let mut headers = vec![("authorization", token.clone())];
+            headers.extend(rehearse.then(|| ("x-dry-run", "true".to_owned())));
+            headers.extend(approval.map(|id| ("x-approval-id", id.as_str().expect("an id").to_owned())));
+            payer.clone().call(crate::support::VIN_PATH, headers, json!({"vin": crate::support::VIN}))
+        };
+        let told = call(true, None).await.json();
+        let refusal = &told["refusal"];
+        assert_eq!((&told["would_be_accepted"], &refusal["status"]), (&json!(false), &json!(403)), "{told}");
+        assert_eq!((&refusal["error"], &refusal["approval_id"]), (&json!("approval_required"), &Value::Null), "{told}");
+        assert_eq!(told["policy"], json!({"verdict": "require_approval", "rule": "rule_1"}));
+        assert_eq!((get(&stack, &payer, APPROVALS).await, mails(&stack)), (json!({"approvals": []}), 0));
+
+        let held = call(false, None).await.json();
+        let id = &held["approval_id"];
+        assert_eq!(&call(true, None).await.json()["refusal"]["approval_id"], id, "the one that waits");
+        assert_eq!(call(true, Some(id)).await.json()["refusal"]["error"], "approval_invalid", "not decided yet");
+        assert_eq!(decide(&payer, &link(&stack, &held["approval"]), "decision=approve").await.status, 200);
+        assert_eq!(call(true, Some(id)).await.json()["would_be_accepted"], true);
+        assert_eq!(call(false, Some(id)).await.status, 200, "and a dry run does not use it up");
+
+        put_rules(&stack, &payer, rule("deny")).await;
+        assert_eq!(call(true, None).await.json()["refusal"]["error"], "action_denied_by_policy");
+        let proof = payer.proof("write");
+        let headers = [("x-agent-proof", proof.as_str()), ("x-dry-run", "true")];
+        let told = payer.client.post(TOP_UP, &headers, &json!({"amount": "0.10"})).await.json();
+        assert_eq!((&told["would_be_accepted"], &told["policy"]["verdict"]), (&json!(true), &json!("none")), "{told}");
+        let bought = payer.buy(TOP_UP, &json!({"amount": "0.10"})).await;
+        assert_eq!(bought.status, 200, "{}", bought.text);
+        let tried = send(&stack, &payer, "POST", &format!("{POLICY}/backtest"), json!({"rules": rule("deny")})).await;
+        let tried = &tried.json()["data"];
+        assert_eq!((&tried["denied"], &tried["allowed"]), (&json!(1), &json!(1)), "{tried}");
     });
 }
 
@@ -795,6 +960,12 @@ fn an_approved_checkout_is_completed_and_charged_once() {
             let approval = &listed["approvals"][0];
             let id = approval["approval_id"].as_str().unwrap_or_else(|| panic!("held: {}", held.text));
             assert!(held.text.contains(id), "the platform is told which: {}", held.text);
+            // Who approves it is told whom he pays, and for what.
+            let summary = "Service summary of the soul asks-first (soul) for 0.500000 USDC";
+            assert_eq!(approval["action_summary"], summary);
+            assert!(mail_about(&stack, approval).contains(summary));
+            let page = payer.client.get(&link(&stack, approval), &[]).await.text;
+            assert!(page.contains(summary) && page.contains("<dd>Summary by Soul asks-first</dd>"), "{page}");
             let too_early = platform.with_approval(id).complete(&session, &body).await;
             assert_ne!(platform.read(&session).await["status"], "completed", "{}", too_early.text);
             assert_eq!(payer.balance(&stack).await, had);

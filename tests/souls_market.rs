@@ -17,13 +17,14 @@ use local::stack::Background;
 use local::{Options, Stack};
 use market::files::{self, FileRow, NotKept};
 use market::{soul, wallet};
+use platform::auth::token::TokenCaps;
 use platform::store::Write;
 use serde_json::{Value, json};
 use tools::{Output, Source};
 
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};
-use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, eventually, run, stack, stack_with};
+use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
 
 /// A seller with its key.
 pub struct Shop {
@@ -748,6 +749,97 @@ fn caps_and_freezes_apply_to_souls_as_payees() {
             assert_eq!(paid.error(), (error.0, error.1.to_owned()), "{}", paid.text);
         }
         assert_eq!(payer.balance(&stack).await, 4_500_000);
+    });
+}
+
+/// What waits for a seller's worker when its buyer's owner stops it is never done: the worker cannot claim it, and the
+/// buyer is paid back once. What a worker has claimed goes on.
+#[test]
+fn a_stopped_job_is_paid_back_instead_of_claimed() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "stopped-soul").await;
+        let path = shop.execute_path();
+        let freezes = "/v1/agents/me/freezes";
+        let bought = async || {
+            let payer = Payer::with(&stack, 0).await;
+            payer.give_credits(&stack, 500_000).await;
+            let (id, token) = payer.capped_token(&stack, TokenCaps::default()).await;
+            let paid = payer.client.post(&path, &[("authorization", &token)], &text("words")).await;
+            assert_eq!(paid.status, 202, "{}", paid.text);
+            let job = paid.json()["soul_job_id"].as_str().expect("a job").to_owned();
+            eventually("the job to be handed over", || async {
+                let id = RequestId::of_soul_job(&job).expect("a job's id");
+                store::load_latest(&stack.app.db, id).await.unwrap()?.handed_until.map(drop)
+            })
+            .await;
+            (payer, id.to_string(), job)
+        };
+        let claim = async |job: &str| shop.send("POST", &format!("/jobs/{job}/claim"), &json!({})).await;
+        let complete =
+            async |job: &str| shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "w"})).await;
+        let is_paid_back = async |payer: &Payer, job: &str| {
+            let seen = read(payer, job).await.json()["job"].clone();
+            assert_eq!(
+                (&seen["status"], &seen["error"]["reason"], &seen["credited_usdc"]),
+                (&json!("failed"), &json!("frozen_by_owner"), &json!("0.500000")),
+                "{seen}"
+            );
+            assert_eq!(complete(job).await.error(), (409, "invalid_state".to_owned()));
+            assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 500_000, "paid back once");
+        };
+
+        for what in ["agent", "payee", "tool", "token", "revoked"] {
+            let (payer, token, job) = bought().await;
+            let stopped = match what {
+                "revoked" => payer.change("DELETE", &format!("/v1/agents/me/access-tokens/{token}"), &json!({})).await,
+                "agent" => payer.change("POST", freezes, &json!({"what": "agent"})).await,
+                _ => {
+                    let id = match what {
+                        "payee" => "stopped-soul",
+                        "tool" => "soul",
+                        _ => token.as_str(),
+                    };
+                    payer.change("POST", freezes, &json!({"what": what, "id": id})).await
+                }
+            };
+            assert_eq!(stopped.status, 200, "{what}: {}", stopped.text);
+            let claims = join_all((0..4).map(|_| claim(&job))).await;
+            assert!(
+                claims.iter().all(|claim| claim.error() == (409, "invalid_state".to_owned())),
+                "{what}: {:?}",
+                claims.iter().map(|claim| &claim.text).collect::<Vec<_>>()
+            );
+            assert!(claims.iter().any(|claim| claim.text.contains("refunded")), "{what}: the seller is told why");
+            is_paid_back(&payer, &job).await;
+        }
+        assert_eq!(shop.get("/balance").await.json()["balance"]["pending"], 0, "nothing was earned");
+
+        // Of a freeze and a claim at once, the first counts.
+        let mut earned = 0;
+        for _ in 0..4 {
+            let (payer, _, job) = bought().await;
+            let freeze = json!({"what": "agent"});
+            let (frozen, claimed) = tokio::join!(payer.change("POST", freezes, &freeze), claim(&job));
+            assert_eq!(frozen.status, 200, "{}", frozen.text);
+            match claimed.status {
+                200 => {
+                    let done = complete(&job).await;
+                    assert_eq!(done.status, 200, "{}", done.text);
+                    earned += 1;
+                }
+                _ => is_paid_back(&payer, &job).await,
+            }
+        }
+        let (payer, _, job) = bought().await;
+        assert_eq!(claim(&job).await.status, 200);
+        assert_eq!(payer.change("POST", freezes, &json!({"what": "agent"})).await.status, 200);
+        assert_eq!(claim(&job).await.error(), (409, "already_claimed".to_owned()), "another worker has it");
+        let done = complete(&job).await;
+        assert_eq!(done.status, 200, "claimed before the freeze: {}", done.text);
+        assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 0);
+        let pending = shop.get("/balance").await.json()["balance"]["pending"].as_f64().unwrap();
+        assert!((pending - 0.4 * f64::from(earned + 1)).abs() < 1e-9, "{pending} after {earned} and one");
     });
 }
 

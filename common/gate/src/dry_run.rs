@@ -23,6 +23,7 @@ use super::answer::{self, is_worth_waiting};
 use super::order::Order;
 use super::rules::Proposed;
 use super::{Gate, came_to_nothing, quote_token};
+use crate::approvals::gate::refusal_if_held;
 use crate::approvals::policy::Verdict;
 use crate::approvals::store as approvals;
 use crate::jobs::{Job, store};
@@ -94,7 +95,7 @@ impl Gate {
                     "in_flight_usdc": today.in_flight.to_string(),
                     "daily_limit_usdc": limit.map(|limit| limit.to_string()),
                 });
-                let (policy, refusal) = self.policy_verdict(order, &account, proposed).await?;
+                let (policy, refusal) = self.policy_verdict(order, &account, caller).await?;
                 body["policy"] = policy;
                 match refusal {
                     Some(refusal) => Some(refusal),
@@ -179,17 +180,22 @@ impl Gate {
         &self,
         order: &Order<'_>,
         account: &Account,
-        proposed: Proposed,
+        caller: &Caller,
     ) -> Result<(Value, Option<ApiError>), ApiError> {
-        let policy = match account.policy {
-            true => approvals::policy(&self.app.db, proposed.agent).await?,
+        // What buys credits is not judged.
+        let policy = match account.policy && !order.tool.sells_credits {
+            true => approvals::policy(&self.app.db, caller.agent).await?,
             false => None,
         };
         let Some(policy) = policy else { return Ok((json!({"verdict": "none"}), None)) };
-        Ok(match policy.judge(order.tool, &order.seen_by_rules(), order.price, self.app.clock.now()) {
+        let seen = order.seen_by_rules();
+        let call = self.gate_call(order, &seen, (caller.wallet, caller.token()), order.price);
+        Ok(match policy.judge(call.tool, call.input, call.amount, call.now) {
             Verdict::Allow => (json!({"verdict": "allow"}), None),
-            // A held call is accepted once it is approved.
-            Verdict::Hold { rule } => (json!({"verdict": "require_approval", "rule": rule.id}), None),
+            Verdict::Hold { rule } => {
+                let refusal = refusal_if_held(&self.app.db, &call, &policy).await?;
+                (json!({"verdict": "require_approval", "rule": rule.id}), refusal)
+            }
             Verdict::Deny { rule } => {
                 (json!({"verdict": "deny", "rule": rule.id}), Some(ApiError::ActionDenied { rule: rule.id.clone() }))
             }

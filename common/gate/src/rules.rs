@@ -74,23 +74,35 @@ impl Gate {
         }
         let judged = Judged { by_policy: true, ..judged };
         let seen = order.seen_by_rules();
-        let call = GateCall {
-            wallet,
-            token,
-            tool: order.tool,
-            input: &seen,
-            amount,
-            body: &order.body,
-            approval_id: order.approval_id,
-            consume,
-            now: self.app.clock.now(),
-        };
+        let call = GateCall { consume, ..self.gate_call(order, &seen, (wallet, token), amount) };
         match gate_check(&self.app.db, &self.notices, &call).await? {
             GateVerdict::Allowed => Ok((judged, None)),
             GateVerdict::Released { approval_id, consume } => {
                 let judged = Judged { approval_id: Some(approval_id.to_string()), ..judged };
                 Ok((judged, consume.map(|write| *write)))
             }
+        }
+    }
+
+    /// A call as the action policy judges it; `seen`: [`Order::seen_by_rules`].
+    pub(super) fn gate_call<'a>(
+        &self,
+        order: &'a Order<'_>,
+        seen: &'a Map<String, Value>,
+        (wallet, token): (Address, Option<TokenId>),
+        amount: Usdc,
+    ) -> GateCall<'a> {
+        GateCall {
+            wallet,
+            token,
+            tool: order.tool,
+            listing: order.listing,
+            input: seen,
+            amount,
+            body: &order.body,
+            approval_id: order.approval_id,
+            consume: false,
+            now: self.app.clock.now(),
         }
     }
 
@@ -113,6 +125,7 @@ impl Gate {
             wallet: caller.wallet,
             token: caller.token(),
             tool,
+            listing: None,
             input,
             amount: Usdc::ZERO,
             body: &body,

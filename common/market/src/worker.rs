@@ -5,6 +5,7 @@
 //!      ▲                     │  └────fail───────► failed, the buyer is refunded
 //!      └──the lease ran out──┘
 //! past the deadline: failed, the buyer is refunded
+//! stopped by the buyer's owner before a claim: failed, the buyer is refunded
 //! ```
 //!
 //! The worker's lease only keeps two workers of one seller apart. To end a job, the engine's own lease and transaction
@@ -19,6 +20,8 @@ use evm::hex0x;
 use gate::jobs::input::Unread;
 use gate::jobs::job::{Job, Outcome, Progress, Settlement};
 use gate::jobs::store::{self, MoveError};
+use ledger::account;
+use platform::auth::token;
 use platform::http::{ApiError, MarketError};
 use platform::store::{StoreError, Write, WriteError, db};
 use serde_json::{Value, json};
@@ -62,13 +65,23 @@ fn check_handed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
     Err(MarketError::InvalidState(wrong).into())
 }
 
-/// Claims a job for [`WORKER_LEASE`].
+/// Claims a job for [`WORKER_LEASE`]. A job that the buyer's owner has stopped since ends instead.
 ///
 /// # Errors
-/// 409 `already_claimed` while another worker's lease lasts; 409 `invalid_state`.
+/// 409 `already_claimed` while another worker's lease lasts; 409 `invalid_state`, also if the job was stopped.
 pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
     check_handed(job, now)?;
+    // The claim's condition is on the job, so the owner's rules are read just before it. A freeze that comes between the
+    // two stops nothing: the job was claimed first. If one worker still claims while another one's request has seen the
+    // freeze and ends the job, the job is failed and paid back once, and the first worker finds it finished.
+    if !job.is_claimed(now)
+        && let Some(stopped) = stopped(market, job).await?
+    {
+        fail(market, job, stopped, check_waits).await?;
+        let why = "the buyer's owner stopped the job before a worker claimed it; the buyer is refunded";
+        return Err(MarketError::InvalidState(why).into());
+    }
     let free = "(attribute_not_exists(#claimed_until) OR #claimed_until <= :now)";
     let holder = hex0x(&digest::random::<8>());
     let set = "SET #claimed_until = :until, #holder = :holder, #updated = :now";
@@ -90,6 +103,23 @@ pub async fn claim(market: &Market, job: &Job) -> Result<Job, ApiError> {
     }
 }
 
+/// Why a job that no worker has must not be done any more: the buyer's owner has frozen something since, or revoked the
+/// token that bought it.
+async fn stopped(market: &Market, job: &Job) -> Result<Option<ToolError>, StoreError> {
+    let db = &market.app.db;
+    let frozen = account::load(db, job.agent).await?.frozen;
+    let why = match (frozen.stops(job.charge.token, &job.tool, job.payee()), job.charge.token) {
+        (Some(what), _) => Some(format!("the owner froze this {what} before the work began")),
+        (None, Some(id)) => {
+            let token = token::load(db, job.agent, id).await?;
+            let is_revoked = token.is_some_and(|token| token.revoked_at.is_some());
+            is_revoked.then(|| "the owner revoked this token before the work began".to_owned())
+        }
+        (None, None) => None,
+    };
+    Ok(why.map(|why| ToolError::unavailable(Unavailable::FrozenByOwner, why)))
+}
+
 /// Stores the worker's progress and extends its lease.
 pub async fn progress(market: &Market, job: &Job, progress: &Progress) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
@@ -109,6 +139,12 @@ fn lease(market: &Market, job: &Job, set: &str, only_if: &str, now: Timestamp) -
         .only_if(&format!("{handed} AND {only_if}"))
         .bind("until", now.plus(WORKER_LEASE))?
         .bind("now", now)
+}
+
+/// Checks that a job waits and no worker has it.
+fn check_waits(job: &Job, now: Timestamp) -> Result<(), ApiError> {
+    check_handed(job, now)?;
+    if job.is_claimed(now) { Err(MarketError::AlreadyClaimed.into()) } else { Ok(()) }
 }
 
 fn check_claimed(job: &Job, now: Timestamp) -> Result<(), ApiError> {
@@ -174,7 +210,7 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
         made["files"] = json!(files.iter().map(|file| &file.path).collect::<Vec<_>>());
     }
     let output = Output::new(made, Source::upstream("seller", None));
-    let mut held = hold(market, job, true).await?;
+    let mut held = hold(market, job, check_claimed).await?;
     let ended = market.gate.engine.complete(&mut held, output).await;
     finish(market, held, ended).await
 }
@@ -182,7 +218,7 @@ pub async fn complete(market: &Market, job: &Job, result: &str) -> Result<Job, A
 /// Fails a job on the worker's request. The buyer is refunded.
 pub async fn give_up(market: &Market, job: &Job, reason: &str) -> Result<Job, ApiError> {
     let error = ToolError::unavailable(Unavailable::SellerFailed, format!("the seller gave up the job: {reason}"));
-    fail(market, job, error).await
+    fail(market, job, error, check_handed).await
 }
 
 /// The buyer's input of a claimed job. If it is lost, nobody can do the work: the job fails, and the buyer is refunded.
@@ -194,29 +230,31 @@ pub async fn input_of(market: &Market, job: &Job) -> Result<Value, ApiError> {
         Ok(mut input) => Ok(input.remove("input").unwrap_or_default()),
         Err(Unread::Failed(error)) => Err(ApiError::Unavailable(error)),
         Err(lost @ Unread::Lost) => {
-            fail(market, job, lost.into()).await?;
+            fail(market, job, lost.into(), check_handed).await?;
             Err(MarketError::InvalidState("the job's input was lost; the buyer is refunded").into())
         }
     }
 }
 
-async fn fail(market: &Market, job: &Job, error: ToolError) -> Result<Job, ApiError> {
+async fn fail(market: &Market, job: &Job, error: ToolError, check: Check) -> Result<Job, ApiError> {
     let now = market.app.clock.now();
-    check_handed(job, now)?;
+    check(job, now)?;
     let engine = &market.gate.engine;
-    let mut held = hold(market, job, false).await?;
+    let mut held = hold(market, job, check).await?;
     let ended = store::failed(&engine.db, &engine.signer, &engine.chain, &mut held, error, now).await;
     finish(market, held, ended).await
 }
 
+/// What must hold of a job for it to be ended here.
+type Check = fn(&Job, Timestamp) -> Result<(), ApiError>;
+
 /// Takes the engine's lease on a job, so that only one process ends it.
-async fn hold(market: &Market, job: &Job, claimed: bool) -> Result<Job, ApiError> {
+async fn hold(market: &Market, job: &Job, check: Check) -> Result<Job, ApiError> {
     for _ in 0..HOLD_TRIES {
         let now = market.app.clock.now();
         let holder = hex0x(&digest::random::<8>());
         if let Some(held) = store::take_up(&market.app.db, job.request_id, &holder, now).await? {
-            let still = if claimed { check_claimed(&held, now) } else { check_handed(&held, now) };
-            if let Err(refused) = still {
+            if let Err(refused) = check(&held, now) {
                 // The job can no longer be ended here: release it unchanged.
                 let mut held = held;
                 let _ = store::postpone(&market.app.db, &mut held, Duration::ZERO, now).await;

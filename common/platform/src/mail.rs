@@ -51,7 +51,8 @@ enum Way {
 pub struct Letter {
     /// Must pass [`base::contact::is_email`].
     pub to: String,
-    pub subject: &'static str,
+    /// One line of ASCII, ours like the text.
+    pub subject: String,
     /// Becomes the `Message-ID`; the same for a repeated mail, so that receivers recognise it.
     pub id: String,
     pub text: String,

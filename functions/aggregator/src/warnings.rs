@@ -104,7 +104,7 @@ fn letter(service: &str, to: &str, agent: AgentId, name: &str, budget: &Budget, 
     );
     Letter {
         to: to.to_owned(),
-        subject: "A budget has reached its alert level",
+        subject: "A budget has reached its alert level".to_owned(),
         id: format!("budget-{agent}-{name}"),
         text,
         proven: None,

@@ -174,7 +174,7 @@ impl ApprovalsState {
         }
         let letter = Letter {
             to: session.email.clone().unwrap_or_default(),
-            subject: SUBJECT,
+            subject: SUBJECT.to_owned(),
             id: format!("identity-{}-{}", session.request_id, session.sent + 1),
             text: format!(
                 "Your code is {code}. It is valid for 15 minutes, on the page where you requested it.\n\n\

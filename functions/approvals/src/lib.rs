@@ -187,9 +187,15 @@ async fn ask(State(state): State<ApprovalsState>, Segment(token): Segment) -> Re
     if let Err(refused) = limits::take(&state.app, Subject::source(), Class::Open).await {
         return respond(Err(refused));
     }
-    match store::of_link(&state.app.db, &token).await {
-        Ok(Some(approval)) => page::show(&approval, state.name(), state.app.clock.now(), StatusCode::OK),
-        Ok(None) => state.no_such_link(),
+    let approval = match store::of_link(&state.app.db, &token).await {
+        Ok(Some(approval)) => approval,
+        Ok(None) => return state.no_such_link(),
+        Err(error) => return state.not_now(&error),
+    };
+    let now = state.app.clock.now();
+    match moves::is_asked(&state.app.db, &approval, now).await {
+        Ok(true) => page::show(&approval, state.name(), now, StatusCode::OK),
+        Ok(false) => page::no_longer_asked(StatusCode::OK, state.name()),
         Err(error) => state.not_now(&error),
     }
 }
@@ -211,11 +217,12 @@ async fn decide(State(state): State<ApprovalsState>, Segment(token): Segment, bo
     };
     let now = state.app.clock.now();
     match moves::decide(&state.app.db, &approval, decision, note.as_deref(), now, &state.signer).await {
-        Ok(Moved::Now(approval)) => {
+        Ok(Some(Moved::Now(approval))) => {
             state.tell(&approval, now).await;
             page::show(&approval, state.name(), now, StatusCode::OK)
         }
-        Ok(Moved::Before(approval)) => page::show(&approval, state.name(), now, StatusCode::CONFLICT),
+        Ok(Some(Moved::Before(approval))) => page::show(&approval, state.name(), now, StatusCode::CONFLICT),
+        Ok(None) => page::no_longer_asked(StatusCode::CONFLICT, state.name()),
         Err(error) => state.not_now(&error),
     }
 }
@@ -264,7 +271,7 @@ impl ApprovalsState {
         let about = json!({"approval_id": view["approval_id"], "status": view["status"], "use_by": view["use_by"]});
         let note = Notification {
             kind: NotificationKind::ApprovalDecided,
-            title: format!("approval {}", view["status"].as_str().unwrap_or("decided")),
+            title: told(approval),
             body: None,
             payload: Some(about.clone()),
         };
@@ -297,6 +304,15 @@ impl ApprovalsState {
         let mut page = page::say(StatusCode::SERVICE_UNAVAILABLE, self.name(), "Not now", text);
         page.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("2"));
         page
+    }
+}
+
+/// A decision as its agent is told it.
+fn told(approval: &Approval) -> String {
+    let verb = if approval.status == Status::Approved { "approved" } else { "denied" };
+    match approval.source {
+        Source::Policy => format!("A person {verb} this call: {}", approval.action_summary),
+        Source::Api => format!("A person {verb} what you asked for"),
     }
 }
 

@@ -223,7 +223,7 @@ pub static OPERATIONS: &[Operation] = &[
             Answer::other(200, "What was decided", PAGE),
             Answer::other(400, "The form could not be read", PAGE),
             Answer::other(404, "There is no page at this link", PAGE),
-            Answer::other(409, "It has been decided already", PAGE),
+            Answer::other(409, "It has been decided already, or the policy no longer names this approver", PAGE),
             Answer::other(503, "Temporarily unavailable", PAGE),
         ])
         .refuses(&[

@@ -152,8 +152,14 @@ pub struct Approval {
     /// `preview` was cut. The full JSON is in its own item, or is too large to be stored.
     #[serde(default)]
     pub cut: bool,
+    /// What a seller calls the offer that the call buys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_rule: Option<String>,
+    /// That rule in words, for the approver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_says: Option<String>,
     /// `None` in approvals of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<Asker>,
@@ -196,7 +202,9 @@ impl Approval {
             preview: None,
             whole: None,
             cut: false,
+            offer: None,
             policy_rule: None,
+            rule_says: None,
             asked_by: None,
             timezone: None,
             approver,

@@ -22,6 +22,15 @@ impl Approver {
         }
     }
 
+    /// Whether the same contact decides.
+    pub fn is_same(&self, other: &Approver) -> bool {
+        match (self.one(), other.one()) {
+            (Some(own), Some(other)) => own.includes(&other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
     /// Whether a single contact is one of these.
     pub fn includes(&self, one: &Approver) -> bool {
         let digits = |phone: &str| phone.trim_start_matches('+').to_owned();

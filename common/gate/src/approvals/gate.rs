@@ -14,10 +14,11 @@ use tools::spec::ToolSpec;
 
 use super::approval::{Approval, ApprovalId, Asker, Source, Status};
 use super::form::MAX_PREVIEW_CHARS;
-use super::moves;
+use super::moves::{self, Moved};
 use super::notice::Notices;
 use super::policy::{Policy, Rule, Verdict};
 use super::store::{self, CreateError};
+use crate::order::Listing;
 
 /// Largest input that its approver can read in full, in bytes.
 const MAX_WHOLE_BYTES: usize = 128 * 1024;
@@ -33,6 +34,8 @@ pub struct GateCall<'a> {
     /// The access token that was used.
     pub token: Option<TokenId>,
     pub tool: &'a ToolSpec,
+    /// The seller's listing; `None` for our own tools.
+    pub listing: Option<&'a Listing>,
     /// The tool's own input, validated.
     pub input: &'a Map<String, Value>,
     pub amount: Usdc,
@@ -76,6 +79,28 @@ pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Resu
             None => Err(hold(db, notices, call, &policy, rule).await?),
         },
     }
+}
+
+/// The refusal of a call that a rule holds, for a dry run: nobody is asked. `None` if its approval releases it.
+///
+/// # Errors
+/// Only that the database does not answer.
+pub async fn refusal_if_held(db: &Db, call: &GateCall<'_>, policy: &Policy) -> Result<Option<ApiError>, ApiError> {
+    if let Some(id) = call.approval_id {
+        return match release(db, call, id).await {
+            Ok(_) => Ok(None),
+            Err(error @ ApiError::Unavailable(_)) => Err(error),
+            Err(refused) => Ok(Some(refused)),
+        };
+    }
+    let before = store::held(db, call.agent(), call.tool.name, call.body).await?;
+    let before = before.filter(|before| !is_replaced(before, call, policy));
+    let known = before.and_then(|before| known(&before, call, policy));
+    Ok(Some(known.unwrap_or_else(|| ApiError::ApprovalRequired {
+        approval_id: None,
+        approval: Box::default(),
+        message: "this call needs a human's approval; a dry run asks nobody, the call itself does",
+    })))
 }
 
 /// The error of a claim whose approval was used by another call in the meantime.
@@ -123,15 +148,14 @@ async fn hold(
     policy: &Policy,
     rule: &Rule,
 ) -> Result<ApiError, ApiError> {
-    let before = store::held(db, call.agent(), call.tool.name, call.body).await?;
-    if let Some(approval) = before.as_ref().filter(|approval| still_counts(approval, call)) {
-        return Ok(required(approval, call.now));
+    let mut before = store::held(db, call.agent(), call.tool.name, call.body).await?;
+    if let Some(open) = before.as_ref().filter(|open| is_replaced(open, call, policy)) {
+        // Of an old link and a new one, only the new one is to decide. What was decided just before stands.
+        let (Moved::Now(closed) | Moved::Before(closed)) = moves::cancel(db, open, call.now).await?;
+        before = Some(*closed);
     }
-    if before.as_ref().is_some_and(|approval| was_denied(approval, call, policy)) {
-        return Ok(ApiError::ApprovalInvalid(
-            "this call was denied: change it, or talk to your owner; the same call is asked about again a day after the \
-             denial, or once the owner changes the policy",
-        ));
+    if let Some(known) = before.as_ref().and_then(|before| known(before, call, policy)) {
+        return Ok(known);
     }
     let asked_by = Some(Asker::of(db, call.wallet, call.token).await);
     let mut approval = Approval { asked_by, ..new_approval(call, policy, rule) };
@@ -150,6 +174,27 @@ async fn hold(
         Err(CreateError::TooManyToday(taken)) => Err(ApiError::RateLimited(taken)),
         Err(CreateError::Store(error)) => Err(ApiError::Unavailable(error)),
     }
+}
+
+/// The error that an earlier approval gives this call: it waits or is unused, or was denied lately. `None` if the call needs a
+/// new one.
+fn known(before: &Approval, call: &GateCall<'_>, policy: &Policy) -> Option<ApiError> {
+    if still_counts(before, call) {
+        return Some(required(before, call.now));
+    }
+    was_denied(before, call, policy).then_some(ApiError::ApprovalInvalid(
+        "this call was denied: change it, or talk to your owner; the same call is asked about again a day after the \
+         denial, or once the owner changes the policy",
+    ))
+}
+
+/// Whether the owner has changed the policy since this approval was requested, so that somebody else is to be asked, or its
+/// approver for the first time. A call that still has the policy from before replaces nothing.
+fn is_replaced(open: &Approval, call: &GateCall<'_>, policy: &Policy) -> bool {
+    let asks_other = open.created_at <= policy.updated_at && !policy.approver.is_same(&open.approver);
+    // In the same millisecond, a copy of this call may be sending the mail.
+    let was_never_sent = open.created_at < policy.updated_at && !open.notified;
+    open.status_at(call.now) == Status::Pending && (asks_other || was_never_sent)
 }
 
 /// Whether an earlier approval covers this call: it is pending or unused, and for at least this price.
@@ -173,13 +218,24 @@ fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
         tool: Some(tool.name.to_owned()),
         body_digest: Some(const_hex::encode(call.body)),
         amount: Some(call.amount),
-        action_summary: format!("{} ({}) for {} USDC", tool.title, tool.name, call.amount),
+        action_summary: format!("{} ({}) for {} USDC", bought(call), tool.name, call.amount),
+        offer: call.listing.map(|listing| listing.title.clone()),
         preview: Some(if cut { beginning(&whole) } else { whole.clone() }),
         whole: (cut && whole.len() <= MAX_WHOLE_BYTES).then_some(whole),
         cut,
         policy_rule: Some(rule.id.clone()),
+        rule_says: Some(rule.words()),
         timezone: policy.timezone().cloned(),
         ..Approval::pending(call.agent(), policy.approver.clone(), policy.timeout_seconds, call.now)
+    }
+}
+
+/// What the call buys. Of a seller, only slugs: they go into a mail, and names could be a message to whoever gets it.
+fn bought(call: &GateCall<'_>) -> String {
+    match call.listing {
+        None => call.tool.title.to_owned(),
+        Some(Listing { soul, service: Some(service), .. }) => format!("Service {service} of the soul {soul}"),
+        Some(Listing { soul, service: None, .. }) => format!("Text of the soul {soul}"),
     }
 }
 
@@ -194,7 +250,7 @@ fn beginning(whole: &str) -> String {
 fn required(approval: &Approval, now: Timestamp) -> ApiError {
     let approved = approval.status_at(now) == Status::Approved;
     ApiError::ApprovalRequired {
-        approval_id: approval.approval_id.to_string(),
+        approval_id: Some(approval.approval_id.to_string()),
         approval: Box::new(approval.view(now)),
         message: if approved {
             "this call was approved: repeat it with the header X-Approval-Id"

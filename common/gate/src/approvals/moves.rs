@@ -5,9 +5,12 @@ use ledger::signing::ReceiptSigner;
 use platform::store::db::parse;
 use platform::store::{Db, StoreError, Write, WriteError};
 
-use super::approval::{Approval, Status};
+use super::approval::{Approval, Source, Status};
 use super::decision::{Decision, DecisionReceipt};
-use super::store::{approval_key, pending_entry, pending_key};
+use super::store::{self, approval_key, pending_entry, pending_key};
+
+/// How many times a decision is tried if the owner changes the policy meanwhile.
+const ATTEMPTS: usize = 8;
 
 /// The result of a transition: done now, or the state that made it impossible.
 pub enum Moved {
@@ -15,7 +18,16 @@ pub enum Moved {
     Before(Box<Approval>),
 }
 
-/// Decides once. A second decision gets the first one back.
+/// Whether the approver is still to decide. A question of a policy ends when the policy names somebody else, or is deleted.
+pub async fn is_asked(db: &Db, approval: &Approval, now: Timestamp) -> Result<bool, StoreError> {
+    Ok(!depends_on_policy(approval, now) || store::asking(db, approval).await?.is_some())
+}
+
+fn depends_on_policy(approval: &Approval, now: Timestamp) -> bool {
+    approval.source == Source::Policy && approval.status_at(now) == Status::Pending
+}
+
+/// Decides once. A second decision gets the first one back. `None` if the approver is no longer asked.
 pub async fn decide(
     db: &Db,
     approval: &Approval,
@@ -23,7 +35,7 @@ pub async fn decide(
     note: Option<&str>,
     now: Timestamp,
     signer: &ReceiptSigner,
-) -> Result<Moved, StoreError> {
+) -> Result<Option<Moved>, StoreError> {
     let mut decided = approval.clone();
     decided.status = match decision {
         Decision::Approved => Status::Approved,
@@ -51,7 +63,19 @@ pub async fn decide(
     if let Some(note) = note {
         write = write.bind("note", note)?;
     }
-    move_on(db, write, decided, now).await
+    for _ in 0..ATTEMPTS {
+        let unchanged = match depends_on_policy(approval, now) {
+            true => match store::asking(db, approval).await? {
+                Some(policy) => Some(store::unchanged(db, approval.agent_id, &policy)?),
+                None => return Ok(None),
+            },
+            false => None,
+        };
+        if let Some(moved) = move_on(db, write.clone(), unchanged, decided.clone(), now).await? {
+            return Ok(Some(moved));
+        }
+    }
+    Err(StoreError::new("the policy changes faster than a decision can be made"))
 }
 
 /// Cancels a pending approval.
@@ -61,21 +85,31 @@ pub async fn cancel(db: &Db, approval: &Approval, now: Timestamp) -> Result<Move
     let write = Write::update(&db.tables.agents, key, "SET #status = :status")
         .only_if("#status = :pending AND #expires_at > :now")
         .bind("status", cancelled.status)?;
-    move_on(db, write, cancelled, now).await
+    let moved = move_on(db, write, None, cancelled, now).await?;
+    moved.ok_or_else(|| StoreError::new("an approval was not cancelled, without a cause"))
 }
 
-/// Stores the next state of a pending approval and frees its place in the pending set.
-async fn move_on(db: &Db, write: Write, moved: Approval, now: Timestamp) -> Result<Moved, StoreError> {
+/// Stores the next state of a pending approval and frees its place in the pending set. `None` if only the condition
+/// `unchanged` was in the way.
+async fn move_on(
+    db: &Db,
+    write: Write,
+    unchanged: Option<Write>,
+    moved: Approval,
+    now: Timestamp,
+) -> Result<Option<Moved>, StoreError> {
     let write = write.bind("pending", Status::Pending)?.bind("now", now)?;
     let place = Write::update(&db.tables.agents, pending_key(moved.agent_id), "DELETE #open :entry")
         .bind("entry", pending_entry(&moved))?;
-    match db.transact(&[write, place]).await {
-        Ok(()) => Ok(Moved::Now(Box::new(moved))),
+    let mut writes = vec![write, place];
+    writes.extend(unchanged);
+    match db.transact(&writes).await {
+        Ok(()) => Ok(Some(Moved::Now(Box::new(moved)))),
         Err(refused @ WriteError::Refused(_)) => {
-            let old = refused.refused(0).and_then(|refused| refused.old.clone());
-            let old = old.ok_or_else(|| StoreError::new("an approval vanished"))?;
+            let Some(refused) = refused.refused(0) else { return Ok(None) };
+            let old = refused.old.clone().ok_or_else(|| StoreError::new("an approval vanished"))?;
             let before: Approval = parse(old)?;
-            Ok(Moved::Before(Box::new(Approval { whole: moved.whole, ..before })))
+            Ok(Some(Moved::Before(Box::new(Approval { whole: moved.whole, ..before }))))
         }
         Err(WriteError::Failed(error)) => Err(error),
     }

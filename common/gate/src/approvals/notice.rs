@@ -1,7 +1,7 @@
 //! Notifies the approver: a mail with the link.
 //!
-//! The mail contains none of the agent's own text. That is on the page behind the link. Only a token's name is told, if it is
-//! no more than a name.
+//! The mail contains none of the agent's own text. That is on the page behind the link. Only a seller's slugs are told, and a
+//! token's name, if it is no more than a name.
 
 use base::clock::Timestamp;
 use ledger::account;
@@ -83,13 +83,19 @@ impl Notices {
 
     fn letter(&self, approval: &Approval, to: &str, link: &str) -> Letter {
         let service = self.mailer.service_name();
-        let what = match approval.source {
-            // Our own words: the tool's title and name, and the price.
-            Source::Policy => format!("It wants to make this call: {}.", approval.action_summary),
-            Source::Api => "It asks for your decision on something it wants to do.".to_owned(),
+        let (subject, what) = match approval.source {
+            // Our own words: the tool's title and name or a seller's slugs, and the price.
+            Source::Policy => (
+                format!("Your decision is needed: {}", approval.action_summary),
+                format!("needs your decision. It wants to make this call: {}.", approval.action_summary),
+            ),
+            Source::Api => (
+                "Your decision is needed".to_owned(),
+                "needs your decision on something that it wants to do.".to_owned(),
+            ),
         };
         let text = format!(
-            "An agent on {service} needs your decision.\n\n{what}\n\n{who}Answer until: {until}\n\n\
+            "An agent on {service} {what}\n\n{who}Answer until: {until}\n\n\
              Read what it is about, and approve or deny it:\n\n{link}\n\n\
              The link is for one decision. If you do nothing, the answer is no.\n\
              Do not pass the link on: whoever has it decides. If you know of no such agent, ignore this mail.\n\n\
@@ -99,7 +105,7 @@ impl Notices {
             id = approval.approval_id,
         );
         let id = approval.approval_id.to_string();
-        Letter { to: to.to_owned(), subject: "Your decision is needed", id, text, proven: None }
+        Letter { to: to.to_owned(), subject, id, text, proven: None }
     }
 }
 

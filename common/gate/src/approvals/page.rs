@@ -17,6 +17,8 @@ use super::decision::Decision;
 /// Most characters of a note.
 pub const MAX_NOTE_CHARS: usize = 500;
 
+const NOT_ASKED: &str = "You are no longer asked";
+
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:0 auto;padding:1.5rem 1rem;overflow-wrap:anywhere}\
@@ -32,14 +34,32 @@ button{font:inherit;font-weight:600;padding:.75rem 1.5rem;margin:.75rem .75rem 0
 /// The page of an approval: a form while it is pending, afterwards the decision.
 pub fn show(approval: &Approval, service: &str, now: Timestamp, status: StatusCode) -> Response {
     let asking = approval.status_at(now) == Status::Pending;
-    let title = if asking { "An agent needs your decision" } else { "This question is closed" };
-    let (summary, facts) = (format!("<p class=quote>{}</p>", escaped(&approval.action_summary)), facts(approval));
-    // The answer comes before the details. Who has to decide first reads what about.
-    let main = match asking {
-        true => format!("<h1>{title}</h1>{summary}{facts}{}{}", form(approval), preview(approval)),
-        false => format!("<h1>{title}</h1>{}{summary}{facts}{}", verdict(approval, now), preview(approval)),
+    let title = title(approval, now);
+    let summary = format!("<p class=quote>{}</p>", escaped(&approval.action_summary));
+    // Who has to decide reads all of it before the buttons. A decision comes before the details.
+    let (before, after) = match asking {
+        true => (String::new(), form(approval)),
+        false => (verdict(approval, now), String::new()),
     };
+    let main = format!("<h1>{title}</h1>{before}{summary}{}{}{after}", facts(approval), preview(approval));
     page(status, service, title, &main)
+}
+
+/// The page of a link whose approver the policy no longer names.
+pub fn no_longer_asked(status: StatusCode, service: &str) -> Response {
+    let text = "The owner's policy no longer names you for this call. Nothing was decided.";
+    say(status, service, NOT_ASKED, text)
+}
+
+fn title(approval: &Approval, now: Timestamp) -> &'static str {
+    let decided = approval.decision_receipt.as_ref().map(|receipt| receipt.decision);
+    match (decided, approval.status_at(now)) {
+        (Some(Decision::Approved), _) => "You approved this",
+        (Some(Decision::Denied), _) => "You denied this",
+        (None, Status::Pending) => "An agent needs your decision",
+        (None, Status::Cancelled) => NOT_ASKED,
+        (None, _) => "The time to answer is over",
+    }
 }
 
 /// A page with a title and a text only.
@@ -59,6 +79,9 @@ fn facts(approval: &Approval) -> String {
     if let Some(amount) = approval.amount {
         row("Price", &format!("{amount} USDC"));
     }
+    if let Some(offer) = &approval.offer {
+        row("Offer", offer);
+    }
     match &approval.asked_by {
         Some(asker) => row("Wallet", &asker.wallet.to_string()),
         None => row("Agent", &approval.agent_id.to_string()),
@@ -67,7 +90,8 @@ fn facts(approval: &Approval) -> String {
         row("Access token", token_name.as_deref().unwrap_or(&id.to_string()));
     }
     if let Some(rule) = &approval.policy_rule {
-        row("Held by rule", rule);
+        let says = approval.rule_says.as_ref().map(|says| format!("{says} ({rule})"));
+        row("Held by rule", says.as_deref().unwrap_or(rule));
     }
     row("Asked at", &approval.told(approval.created_at));
     row("Answer until", &approval.told(approval.expires_at));
@@ -108,7 +132,7 @@ fn verdict(approval: &Approval, now: Timestamp) -> String {
     let text = match (decided, approval.status_at(now)) {
         (Some(Decision::Approved), _) => "Approved",
         (Some(Decision::Denied), _) => "Denied",
-        (None, Status::Cancelled) => "Cancelled by the agent",
+        (None, Status::Cancelled) => "Cancelled, and nothing was decided",
         (None, _) => "Nobody answered in time, so the answer was no",
     };
     let at = approval.decided_at.map(|at| escaped(&format!(": {}", approval.told(at)))).unwrap_or_default();

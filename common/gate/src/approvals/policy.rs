@@ -20,6 +20,10 @@ pub const ACTIONS: [(&str, &str); 5] = [
     ("commerce", "/v1/tools/commerce/buy"),
     ("identity", "/v1/tools/identity/start"),
 ];
+/// Most domains that a rule in words names.
+const MAX_NAMED: usize = 3;
+/// Days as [`Hours`] number them.
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 /// Members of a body that hold recipients.
 const RECIPIENTS: [&str; 7] = ["to_address", "to_number", "target_number", "to", "cc", "bcc", "recipients"];
 
@@ -138,6 +142,15 @@ impl Rule {
         named && self.when.holds(facts)
     }
 
+    /// The rule in words, for people.
+    pub fn words(&self) -> String {
+        match (&self.when, self.tool.as_str()) {
+            (When::Always, "*") => "every paid call".to_owned(),
+            (When::Always, tool) => format!("every call of {tool}"),
+            (when, _) => when.words(),
+        }
+    }
+
     fn view(&self) -> Value {
         json!({"id": self.id, "tool": self.tool, "action": self.action, "when": self.when.view()})
     }
@@ -157,6 +170,33 @@ impl When {
                 recipients.is_empty() || !recipients.iter().all(good)
             }),
             When::OutsideHours(hours) => !hours.contain(facts.at),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            When::Always => "every call".to_owned(),
+            When::AmountOverUsdc(limit) => format!("amount over {} USDC", brief(*limit)),
+            When::RecipientsOver(limit) => format!("more than {limit} recipients"),
+            When::RecipientDomainNotIn(domains) => {
+                let named: Vec<&str> = domains.iter().take(MAX_NAMED).map(String::as_str).collect();
+                let others = match domains.len() - named.len() {
+                    0 => String::new(),
+                    others => format!(" and {others} others"),
+                };
+                format!("a recipient outside {}{others}", named.join(", "))
+            }
+            When::OutsideHours(Hours { timezone, start, end, days }) => {
+                let days = match days.as_slice() {
+                    [] => String::new(),
+                    days => {
+                        let names: Vec<&str> =
+                            days.iter().filter_map(|day| DAYS.get(usize::from(*day)).copied()).collect();
+                        format!(" on {}", names.join(", "))
+                    }
+                };
+                format!("outside {} to {}{days} ({timezone})", hours::clock_text(*start), hours::clock_text(*end))
+            }
         }
     }
 
@@ -184,6 +224,13 @@ impl When {
             }
         }
     }
+}
+
+/// An amount without needless zeros: 0.50.
+fn brief(amount: Usdc) -> String {
+    let text = amount.to_string();
+    let (whole, rest) = text.split_once('.').unwrap_or((text.as_str(), ""));
+    format!("{whole}.{:0<2}", rest.trim_end_matches('0'))
 }
 
 /// The name of a tool in [`ACTIONS`].
@@ -332,6 +379,30 @@ mod tests {
         let mut off = policy(&[("*", Deny, When::Always)]);
         off.enabled = false;
         assert_eq!(verdict(&off, "web_read", json!({}), 1), "allow");
+    }
+
+    #[test]
+    fn people_are_told_rules_in_words() {
+        let hours = |days: &[u8]| {
+            let timezone = "Europe/Berlin".parse().unwrap();
+            When::OutsideHours(Hours { timezone, start: 540, end: 1020, days: days.to_vec() })
+        };
+        let domains = |count: usize| When::RecipientDomainNotIn((0..count).map(|n| format!("{n}.de")).collect());
+        let over = |text: &str| When::AmountOverUsdc(Usdc::parse(text).unwrap());
+        for (tool, when, words) in [
+            ("*", When::Always, "every paid call"),
+            ("sms", When::Always, "every call of sms"),
+            ("*", over("0.5"), "amount over 0.50 USDC"),
+            ("*", over("20"), "amount over 20.00 USDC"),
+            ("*", over("0.002"), "amount over 0.002 USDC"),
+            ("sms", When::RecipientsOver(3), "more than 3 recipients"),
+            ("email", domains(2), "a recipient outside 0.de, 1.de"),
+            ("email", domains(5), "a recipient outside 0.de, 1.de, 2.de and 2 others"),
+            ("*", hours(&[]), "outside 09:00 to 17:00 (Europe/Berlin)"),
+            ("*", hours(&[0, 1]), "outside 09:00 to 17:00 on Sunday, Monday (Europe/Berlin)"),
+        ] {
+            assert_eq!(policy(&[(tool, Action::Deny, when)]).rules[0].words(), words);
+        }
     }
 
     #[test]

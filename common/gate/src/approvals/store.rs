@@ -155,6 +155,18 @@ pub async fn delete_policy(db: &Db, agent: AgentId) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// The policy that asks for an approval: the agent's, if it still names this approver.
+pub async fn asking(db: &Db, approval: &Approval) -> Result<Option<Policy>, StoreError> {
+    let policy = policy(db, approval.agent_id).await?;
+    Ok(policy.filter(|policy| policy.approver.is_same(&approval.approver)))
+}
+
+/// A check that an agent's policy is still the one that was read, for the transaction of a decision.
+pub(super) fn unchanged(db: &Db, agent: AgentId, policy: &Policy) -> Result<Write, StoreError> {
+    let check = Write::check(&db.tables.agents, policy_key(agent)).only_if("#updated_at = :updated_at");
+    check.bind("updated_at", policy.updated_at)
+}
+
 pub async fn load(db: &Db, agent: AgentId, id: &ApprovalId) -> Result<Option<Approval>, StoreError> {
     db.get_latest(&db.tables.agents, approval_key(agent, id)).await
 }

@@ -479,7 +479,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
             CheckoutError::PaymentFailed("the session was changed meanwhile; read it again".to_owned())
         }
         // The client must send this id to complete the session after the approval.
-        ApiError::ApprovalRequired { approval_id, message, .. } => {
+        ApiError::ApprovalRequired { approval_id: Some(approval_id), message, .. } => {
             CheckoutError::PaymentFailed(format!("{message}: {approval_id}"))
         }
         ApiError::PaymentAlreadyUsed

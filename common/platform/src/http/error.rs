@@ -93,7 +93,8 @@ pub enum ApiError {
     },
     /// A rule of the owner's policy holds this call until a human approves it.
     ApprovalRequired {
-        approval_id: String,
+        /// `None` in a dry run, which asks nobody.
+        approval_id: Option<String>,
         approval: Box<Value>,
         message: &'static str,
     },
@@ -620,7 +621,7 @@ impl ApiError {
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::Later { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
-            ApiError::ApprovalRequired { approval_id, approval, .. } => {
+            ApiError::ApprovalRequired { approval_id: Some(approval_id), approval, .. } => {
                 body["approval_id"] = json!(approval_id);
                 body["approval"] = (**approval).clone();
             }
@@ -776,7 +777,11 @@ mod tests {
             (ApiError::ClosedToTokens, 503, "route_unavailable_for_access_tokens"),
             (ApiError::ActionDenied { rule: "r".to_owned() }, 403, "action_denied_by_policy"),
             (
-                ApiError::ApprovalRequired { approval_id: "a".to_owned(), approval: Box::default(), message: "held" },
+                ApiError::ApprovalRequired {
+                    approval_id: Some("a".to_owned()),
+                    approval: Box::default(),
+                    message: "held",
+                },
                 403,
                 "approval_required",
             ),
