@@ -110,7 +110,7 @@ fn an_endpoint_can_be_created_changed_tested_and_deleted() {
             ("POST", path_of(&hook, "/rotate-secret"), "{}"),
             ("DELETE", path_of(&hook, ""), "{}"),
         ] {
-            let answer = payer.client.send(method, &path, &bearer, body).await.unwrap();
+            let answer = payer.client.send(method, &path, &bearer, body.to_owned()).await.unwrap();
             assert_eq!(answer.error(), (403, "access_tokens_wallet_only".to_owned()), "{method} {path}");
         }
         for path in [path_of(&hook, ""), path_of(&hook, "/deliveries")] {
