@@ -1210,6 +1210,45 @@ fn ratings_by_the_sellers_own_wallet_do_not_count() {
     });
 }
 
+/// A seller may link and pay anybody's address. So a payout to a critic removes no vote, also none that it has yet to give
+/// for what it bought before; only for what it buys afterwards it may not vote.
+#[test]
+fn a_payout_to_a_critic_erases_no_vote() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "pays-its-critic").await;
+        let critic = Payer::with(&stack, 2_000_000).await;
+        let done = async || {
+            let job = buy(&shop, &critic, "x").await;
+            assert_eq!(shop.claim(&job).await.status, 200);
+            let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "w"})).await;
+            assert_eq!(done.status, 200, "{}", done.text);
+            job
+        };
+        let (rated, unrated) = (done().await, done().await);
+        assert_eq!(rate(&critic, &rated, &json!({"rating": 1})).await.status, 200);
+        let wallet = json!({"wallet_address": critic.address().to_string()});
+        assert_eq!(shop.send("PUT", "/link-wallet", &wallet).await.json()["verified"], false);
+        wallet::is_paid_at(&stack.app.db, &shop.slug.parse().unwrap(), critic.address(), stack.app.clock.now())
+            .await
+            .unwrap();
+        let votes = async || {
+            let soul = soul::load_latest(&stack.app.db, &shop.slug).await.unwrap().unwrap();
+            (soul.rating_sum, soul.rating_count)
+        };
+        assert_eq!(votes().await, (1, 1));
+        assert_eq!(rate(&critic, &unrated, &json!({"rating": 1})).await.status, 200);
+        let later = done().await;
+        assert_eq!(rate(&critic, &later, &json!({"rating": 5})).await.error(), (403, "forbidden".to_owned()));
+        assert_eq!(votes().await, (2, 2));
+        // Once the wallet proves to be the seller's own, all its votes go.
+        let proof = critic.proof("write");
+        let link = json!({"wallet_address": wallet["wallet_address"], "proof": proof});
+        assert_eq!(shop.send("PUT", "/link-wallet", &link).await.json()["verified"], true);
+        assert_eq!(votes().await, (0, 0));
+    });
+}
+
 /// A file keeps its name when it is sent as a body, announced, listed, linked and fetched.
 #[test]
 fn file_names_survive_url_encoding() {
