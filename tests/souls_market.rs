@@ -394,7 +394,7 @@ fn a_quote_buys_only_what_it_was_given_for() {
         let stack = stack_with(|options| Options { clock, ..options }).await;
         let shop = Shop::open(&stack, "dear").await;
         let bait = Shop::with(&stack, "bait", json!({"executor": "worker", "price_usd": 0.01})).await;
-        assert_eq!(bait.send("PUT", "/soul-price", &json!({"soul_price": 0.000001})).await.status, 200);
+        assert_eq!(bait.send("PUT", "/soul-price", &json!({"soul_price": 0.01})).await.status, 200);
         let payer = Payer::with(&stack, 5_000_000).await;
         let quote_of = |answer: &Answer| answer.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
         let old = payer.client.post(&shop.execute_path(), &[], &text("x")).await;

@@ -166,6 +166,7 @@ fn errors_in_a_registration_are_named() {
             (vec![("soul_md", json!("x".repeat(600_000)))], 400, "invalid_request", &["soul_md"]),
             (vec![("soul_md", json!(5))], 400, "invalid_request", &["soul_md"]),
             (vec![("soul_price", json!(-1))], 400, "invalid_request", &["soul_price"]),
+            (vec![("soul_price", json!(0.000001))], 400, "invalid_request", &["soul_price"]),
             (vec![("soul_price", json!(10_000.01))], 400, "invalid_request", &["soul_price"]),
             (vec![("soul_price", json!("1"))], 400, "invalid_request", &["soul_price"]),
             (vec![("service", json!([]))], 400, "invalid_request", &["service"]),
@@ -573,13 +574,15 @@ fn a_text_price_can_be_set_and_removed_and_a_key_replaced() {
         let stack = stack().await;
         let mut seller = Seller::register(&stack, &body("keyed-soul")).await;
         let path = "/v1/soul/me/soul-price";
-        for (price, for_sale) in [(json!(0), true), (json!(10_000), true), (json!(null), false)] {
+        for (price, for_sale) in [(json!(0), true), (json!(0.01), true), (json!(10_000), true), (json!(null), false)] {
             let answer = seller.send("PUT", path, &json!({"soul_price": price})).await.json();
             assert_eq!((&answer["soul_price"], &answer["soul_for_sale"]), (&price, &json!(for_sale)));
             let soul = seller.profile().await["soul"].clone();
             assert_eq!((&soul["soul_price"], &soul["soul_for_sale"]), (&price, &json!(for_sale)));
         }
-        for wrong in [json!({}), json!({"soul_price": "1"}), json!({"soul_price": -0.5})] {
+        for wrong in
+            [json!({}), json!({"soul_price": "1"}), json!({"soul_price": -0.5}), json!({"soul_price": 0.009999})]
+        {
             assert_eq!(places(&seller.send("PUT", path, &wrong).await), ["soul_price"], "{wrong}");
         }
         let answers = join_all((0..5).map(|_| seller.send("POST", "/v1/soul/me/rotate-key", &Value::Null))).await;
