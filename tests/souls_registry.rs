@@ -369,6 +369,7 @@ fn services_are_added_changed_and_disabled() {
             (json!({"tools": ["rm"]}), vec!["tools.0"]),
             // These tools could still be waiting for somebody, or have created credits, when the work has ended.
             (json!({"tools": ["web_read", "identity_start", "credits_top_up"]}), vec!["tools.1", "tools.2"]),
+            (json!({"tools": ["soul", "soul_purchase"]}), vec!["tools.0", "tools.1"]),
             (json!({"tool_budget_usd": 1.7}), vec!["tool_budget_usd"]),
             (json!({"webhook_url": "http://example.com/"}), vec!["webhook_url"]),
             (json!({"webhook_url": "https://169.254.169.254/"}), vec!["webhook_url"]),
@@ -589,8 +590,14 @@ fn a_text_price_can_be_set_and_removed_and_a_key_replaced() {
         let mut good = answers.iter().filter(|answer| answer.status == 200);
         let (fresh, more) = (good.next().unwrap().json()["soul_key"].as_str().unwrap().to_owned(), good.count());
         assert_eq!(more, 0, "one of them was first");
-        assert_eq!(seller.send("GET", SERVICES, &Value::Null).await.error(), (401, "unauthorized".to_owned()));
+        let replaced = seller.send("GET", SERVICES, &Value::Null).await;
+        assert_eq!(replaced.error(), (401, "unauthorized".to_owned()));
+        assert_eq!(replaced.json()["message"], "this soul key is unknown or was replaced");
         seller.key = fresh;
+        let authorization = format!("Bearer {}", seller.key);
+        let buys = seller.client.get("/v1/agents/me", &[("authorization", authorization.as_str())]).await;
+        assert_eq!(buys.error(), (401, "access_token_invalid".to_owned()), "{}", buys.text);
+        assert!(buys.text.contains("a soul's key"), "{}", buys.text);
         assert_eq!(seller.send("GET", SERVICES, &Value::Null).await.status, 200);
     });
 }
