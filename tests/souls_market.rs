@@ -128,6 +128,12 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
 
         let unpaid = payer.client.post(&shop.execute_path(), &[], &text("a long text")).await;
         assert_eq!(unpaid.error(), (402, "payment_required".to_owned()));
+        // Directories read the service's own schema, and no example that it would refuse.
+        for said in [unpaid.json(), unpaid.base64_header("payment-required")] {
+            let bazaar = &said["extensions"]["bazaar"];
+            let input = &bazaar["schema"]["properties"]["input"]["properties"]["body"]["properties"]["input"];
+            assert_eq!((&input["required"], &bazaar["info"]["input"]["body"]), (&json!(["text"]), &Value::Null));
+        }
         let quote = unpaid.json();
         let (context, request) = (&quote["context"], &quote["payment_request"]);
         assert_eq!(request["amount"], "0.500000");
