@@ -769,6 +769,9 @@ fn a_seller_reads_and_renames_itself_and_is_found_by_the_new_name() {
             (json!({"name": "x".repeat(256)}), vec!["name"]),
             (json!({"name": "a\u{200b}b", "bio": "x".repeat(1001)}), vec!["name", "bio"]),
             (json!({"avatar_url": "javascript:alert(1)"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "http://example.com/a.png"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "https://me:secret@example.com/a.png"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "https://10.0.0.1:8443/a.png"}), vec!["avatar_url"]),
             (json!({"slug": "another-soul"}), vec!["slug"]),
             (json!({"soul_md": "# Another\n\nIt has a text."}), vec!["soul_md"]),
         ] {

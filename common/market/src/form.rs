@@ -4,6 +4,7 @@ use base::input::{self, FieldError};
 use base::money::Usdc;
 use base::untrusted_text::hides_something;
 use evm::Address;
+use platform::net::{FetchPolicy, check_url};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -172,12 +173,17 @@ pub fn soul_md(value: &Value) -> Result<String, Wrong> {
     }
 }
 
-/// The URL of a picture. It is never fetched here.
+/// The URL of a picture. It is never fetched here, but by whoever looks at the soul. So it must be one that this service
+/// would fetch, on any port.
 fn avatar(value: &Value) -> Result<String, Wrong> {
     let text = text(1, MAX_URL_CHARS)(value)?;
-    match Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text),
-        _ => wrong("must be an http or https URL"),
+    let Ok(mut url) = Url::parse(&text) else { return wrong("must be an https URL") };
+    // `Err` only for a URL without a host, which is refused below.
+    let _ = url.set_port(None);
+    match check_url(url.as_str(), &FetchPolicy::default()) {
+        Ok(url) if url.scheme() == "https" => Ok(text),
+        Ok(_) => wrong("must be an https URL"),
+        Err(refused) => wrong(refused.to_string()),
     }
 }
 
