@@ -319,6 +319,13 @@ fn the_sellers_own_wallets_do_not_count_for_reputation() {
         assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
         let soul = seller.soul().await;
         assert_eq!((soul.buyers, soul.standing.backing), (2, 0), "what it paid is its own by now");
+        // A payout to the wallet of the unhappy buyer, linked above without a signature, removes nothing either, and
+        // what the wallet buys from then on is left out.
+        wallet::is_paid_at(db, &slug.parse().unwrap(), unlucky, now).await.unwrap();
+        assert_eq!(reputation::public(db, slug).await.unwrap(), figures(2, 1.0, 0.1666, 6));
+        let after = now.plus(seconds(60));
+        seller.record(&[seller.sale(10_000, unlucky, Completed, after, seconds(1))]).await;
+        seller.record(&[seller.sale(10_000, unlucky, Failed, after, seconds(1))]).await;
         seller.record(&[seller.sale(10_000, own, Completed, now, seconds(1))]).await;
         seller.record(&[seller.sale(10_000, late, Completed, now, seconds(20))]).await;
         counting::fold(db, slug, ROUNDS, now).await.unwrap();

@@ -9,6 +9,7 @@ use evm::signature::PrivateKey;
 use evm::{Address, hex0x, word_from_u64};
 use ledger::earning::SaleEnd;
 use ledger::payments::bid::FeeCap;
+use ledger::payments::nonces::{self, NextNonce};
 use ledger::payments::treasury::Treasury;
 use ledger::payout::{self, Failure, Payout, PayoutStatus, Waiting};
 use local::stack::Background;
@@ -185,7 +186,13 @@ fn bad_input_is_refused_by_name() {
         }
         let config = &till.stack.config;
         till.run(0).await;
+        // A wallet that the service pays gas with, such as the relayer.
+        let (app, relayer) = (&till.stack.app, someone());
+        let first = NextNonce { stored: None, nonce: 7 };
+        app.db.write(nonces::take(&app.db, &app.chain, relayer, first).unwrap()).await.unwrap();
         for wallet in [
+            json!(relayer.to_string()),
+            json!("0x5AaeB6053F3E94C9b9A09f33669435E7Ef1BeAed"),
             json!(Address::ZERO.lower()),
             json!(config.chain.token.address.to_string()),
             json!(config.payments.pay_to.to_string()),

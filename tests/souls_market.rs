@@ -129,6 +129,12 @@ fn a_service_is_bought_done_by_its_worker_and_rated() {
 
         let unpaid = payer.client.post(&shop.execute_path(), &[], &text("a long text")).await;
         assert_eq!(unpaid.error(), (402, "payment_required".to_owned()));
+        // Directories read the service's own schema, and no example that it would refuse.
+        for said in [unpaid.json(), unpaid.base64_header("payment-required")] {
+            let bazaar = &said["extensions"]["bazaar"];
+            let input = &bazaar["schema"]["properties"]["input"]["properties"]["body"]["properties"]["input"];
+            assert_eq!((&input["required"], &bazaar["info"]["input"]["body"]), (&json!(["text"]), &Value::Null));
+        }
         let quote = unpaid.json();
         let (context, request) = (&quote["context"], &quote["payment_request"]);
         assert_eq!(request["amount"], "0.500000");
@@ -395,7 +401,7 @@ fn a_quote_buys_only_what_it_was_given_for() {
         let stack = stack_with(|options| Options { clock, ..options }).await;
         let shop = Shop::open(&stack, "dear").await;
         let bait = Shop::with(&stack, "bait", json!({"executor": "worker", "price_usd": 0.01})).await;
-        assert_eq!(bait.send("PUT", "/soul-price", &json!({"soul_price": 0.000001})).await.status, 200);
+        assert_eq!(bait.send("PUT", "/soul-price", &json!({"soul_price": 0.01})).await.status, 200);
         let payer = Payer::with(&stack, 5_000_000).await;
         let quote_of = |answer: &Answer| answer.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
         let old = payer.client.post(&shop.execute_path(), &[], &text("x")).await;
@@ -1299,6 +1305,45 @@ fn ratings_by_the_sellers_own_wallet_do_not_count() {
         assert_eq!(votes().await, (2, 1, 100_000, 50_000));
         assert_eq!(rate(&own, &later, &json!({"rating": 5})).await.error(), (403, "forbidden".to_owned()));
         assert_eq!(votes().await, (2, 1, 100_000, 50_000));
+    });
+}
+
+/// A seller may link and pay anybody's address. So a payout to a critic removes no vote, also none that it has yet to give
+/// for what it bought before; only for what it buys afterwards it may not vote.
+#[test]
+fn a_payout_to_a_critic_erases_no_vote() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "pays-its-critic").await;
+        let critic = Payer::with(&stack, 2_000_000).await;
+        let done = async || {
+            let job = buy(&shop, &critic, "x").await;
+            assert_eq!(shop.claim(&job).await.status, 200);
+            let done = shop.send("POST", &format!("/jobs/{job}/complete"), &json!({"result": "w"})).await;
+            assert_eq!(done.status, 200, "{}", done.text);
+            job
+        };
+        let (rated, unrated) = (done().await, done().await);
+        assert_eq!(rate(&critic, &rated, &json!({"rating": 1})).await.status, 200);
+        let wallet = json!({"wallet_address": critic.address().to_string()});
+        assert_eq!(shop.send("PUT", "/link-wallet", &wallet).await.json()["verified"], false);
+        wallet::is_paid_at(&stack.app.db, &shop.slug.parse().unwrap(), critic.address(), stack.app.clock.now())
+            .await
+            .unwrap();
+        let votes = async || {
+            let soul = soul::load_latest(&stack.app.db, &shop.slug).await.unwrap().unwrap();
+            (soul.rating_sum, soul.rating_count)
+        };
+        assert_eq!(votes().await, (1, 1));
+        assert_eq!(rate(&critic, &unrated, &json!({"rating": 1})).await.status, 200);
+        let later = done().await;
+        assert_eq!(rate(&critic, &later, &json!({"rating": 5})).await.error(), (403, "forbidden".to_owned()));
+        assert_eq!(votes().await, (2, 2));
+        // Once the wallet proves to be the seller's own, all its votes go.
+        let proof = critic.proof("write");
+        let link = json!({"wallet_address": wallet["wallet_address"], "proof": proof});
+        assert_eq!(shop.send("PUT", "/link-wallet", &link).await.json()["verified"], true);
+        assert_eq!(votes().await, (0, 0));
     });
 }
 

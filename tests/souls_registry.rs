@@ -166,6 +166,7 @@ fn errors_in_a_registration_are_named() {
             (vec![("soul_md", json!("x".repeat(600_000)))], 400, "invalid_request", &["soul_md"]),
             (vec![("soul_md", json!(5))], 400, "invalid_request", &["soul_md"]),
             (vec![("soul_price", json!(-1))], 400, "invalid_request", &["soul_price"]),
+            (vec![("soul_price", json!(0.000001))], 400, "invalid_request", &["soul_price"]),
             (vec![("soul_price", json!(10_000.01))], 400, "invalid_request", &["soul_price"]),
             (vec![("soul_price", json!("1"))], 400, "invalid_request", &["soul_price"]),
             (vec![("service", json!([]))], 400, "invalid_request", &["service"]),
@@ -368,6 +369,7 @@ fn services_are_added_changed_and_disabled() {
             (json!({"tools": ["rm"]}), vec!["tools.0"]),
             // These tools could still be waiting for somebody, or have created credits, when the work has ended.
             (json!({"tools": ["web_read", "identity_start", "credits_top_up"]}), vec!["tools.1", "tools.2"]),
+            (json!({"tools": ["soul", "soul_purchase"]}), vec!["tools.0", "tools.1"]),
             (json!({"tool_budget_usd": 1.7}), vec!["tool_budget_usd"]),
             (json!({"webhook_url": "http://example.com/"}), vec!["webhook_url"]),
             (json!({"webhook_url": "https://169.254.169.254/"}), vec!["webhook_url"]),
@@ -573,21 +575,29 @@ fn a_text_price_can_be_set_and_removed_and_a_key_replaced() {
         let stack = stack().await;
         let mut seller = Seller::register(&stack, &body("keyed-soul")).await;
         let path = "/v1/soul/me/soul-price";
-        for (price, for_sale) in [(json!(0), true), (json!(10_000), true), (json!(null), false)] {
+        for (price, for_sale) in [(json!(0), true), (json!(0.01), true), (json!(10_000), true), (json!(null), false)] {
             let answer = seller.send("PUT", path, &json!({"soul_price": price})).await.json();
             assert_eq!((&answer["soul_price"], &answer["soul_for_sale"]), (&price, &json!(for_sale)));
             let soul = seller.profile().await["soul"].clone();
             assert_eq!((&soul["soul_price"], &soul["soul_for_sale"]), (&price, &json!(for_sale)));
         }
-        for wrong in [json!({}), json!({"soul_price": "1"}), json!({"soul_price": -0.5})] {
+        for wrong in
+            [json!({}), json!({"soul_price": "1"}), json!({"soul_price": -0.5}), json!({"soul_price": 0.009999})]
+        {
             assert_eq!(places(&seller.send("PUT", path, &wrong).await), ["soul_price"], "{wrong}");
         }
         let answers = join_all((0..5).map(|_| seller.send("POST", "/v1/soul/me/rotate-key", &Value::Null))).await;
         let mut good = answers.iter().filter(|answer| answer.status == 200);
         let (fresh, more) = (good.next().unwrap().json()["soul_key"].as_str().unwrap().to_owned(), good.count());
         assert_eq!(more, 0, "one of them was first");
-        assert_eq!(seller.send("GET", SERVICES, &Value::Null).await.error(), (401, "unauthorized".to_owned()));
+        let replaced = seller.send("GET", SERVICES, &Value::Null).await;
+        assert_eq!(replaced.error(), (401, "unauthorized".to_owned()));
+        assert_eq!(replaced.json()["message"], "this soul key is unknown or was replaced");
         seller.key = fresh;
+        let authorization = format!("Bearer {}", seller.key);
+        let buys = seller.client.get("/v1/agents/me", &[("authorization", authorization.as_str())]).await;
+        assert_eq!(buys.error(), (401, "access_token_invalid".to_owned()), "{}", buys.text);
+        assert!(buys.text.contains("a soul's key"), "{}", buys.text);
         assert_eq!(seller.send("GET", SERVICES, &Value::Null).await.status, 200);
     });
 }
@@ -759,6 +769,9 @@ fn a_seller_reads_and_renames_itself_and_is_found_by_the_new_name() {
             (json!({"name": "x".repeat(256)}), vec!["name"]),
             (json!({"name": "a\u{200b}b", "bio": "x".repeat(1001)}), vec!["name", "bio"]),
             (json!({"avatar_url": "javascript:alert(1)"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "http://example.com/a.png"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "https://me:secret@example.com/a.png"}), vec!["avatar_url"]),
+            (json!({"avatar_url": "https://10.0.0.1:8443/a.png"}), vec!["avatar_url"]),
             (json!({"slug": "another-soul"}), vec!["slug"]),
             (json!({"soul_md": "# Another\n\nIt has a text."}), vec!["soul_md"]),
         ] {

@@ -42,6 +42,14 @@ impl Address {
         Some(Address(bytes))
     }
 
+    /// Whether a text of this address has a wrong EIP-55 checksum. Only mixed case holds one.
+    pub fn is_mistyped(&self, text: &str) -> bool {
+        let digits = text.get(2..).unwrap_or_default();
+        let is_mixed = digits.bytes().any(|byte| byte.is_ascii_lowercase())
+            && digits.bytes().any(|byte| byte.is_ascii_uppercase());
+        is_mixed && self.to_string().get(2..) != Some(digits)
+    }
+
     /// `0x` and lower-case hex, as used in database keys.
     pub fn lower(&self) -> String {
         super::hex0x(&self.0)
@@ -123,6 +131,20 @@ mod tests {
             assert_eq!(address.to_string(), text);
             assert_eq!(Address::from_word(&address.word()), Some(address));
         }
+    }
+
+    #[test]
+    fn only_mixed_case_can_be_mistyped() {
+        let right = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+        let address: Address = right.parse().unwrap();
+        let upper = format!("0x{}", right[2..].to_uppercase());
+        for text in [right, address.lower().as_str(), upper.as_str()] {
+            assert!(!address.is_mistyped(text), "{text}");
+        }
+        assert!(address.is_mistyped(&right.replace("5aA", "5Aa")));
+        // Another digit is another address, whose letters are then of another case.
+        let typo = right.replace("BeAed", "BeAee");
+        assert!(typo.parse::<Address>().unwrap().is_mistyped(&typo));
     }
 
     #[test]

@@ -177,6 +177,7 @@ impl App {
     async fn token_caller(&self, headers: &HeaderMap, secret: &str) -> Result<(Caller, AccessToken), ApiError> {
         let found = token::find(&self.db, &self.config.token_prefixes, secret, self.clock.now()).await?;
         let token = found.map_err(|error| match error {
+            TokenError::Invalid if secret.starts_with(headers::SOUL_KEY_PREFIX) => ApiError::SoulKeyNotForAgents,
             TokenError::Invalid => ApiError::AccessTokenInvalid,
             TokenError::Revoked => ApiError::AccessTokenRevoked,
         })?;

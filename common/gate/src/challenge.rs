@@ -58,9 +58,12 @@ pub struct Offer<'a> {
 impl Offer<'_> {
     /// 402 for a request without payment.
     pub fn unpaid(&self) -> Response {
-        let form = self.forms.of(self.config, self.tool);
         let words = self.words("payment_required");
-        response(form.unpaid.fill(&words), form.header(self.config, self.tool, &words))
+        let body = match self.described() {
+            Some([bazaar, _]) => unpaid(self.config, bazaar, |word| words.value(word)).to_string(),
+            None => self.forms.of(self.config, self.tool).unpaid.fill(&words),
+        };
+        response(body, self.header(&words))
     }
 
     /// 402 for a refused payment, with the terms for a new one.
@@ -74,13 +77,35 @@ impl Offer<'_> {
             "stage": reason.stage(),
             "diagnostics": {"hint": reason.to_string()},
         });
-        let mut members = members(self.config, self.tool, |word| words.value(word));
+        let bazaar = self.described().map_or_else(|| bazaar::http(self.tool), |[bazaar, _]| bazaar);
+        let mut members = members(self.config, bazaar, |word| words.value(word));
         merge(&mut members, context.members());
         // The new quote, not the one that failed.
         members["quote_id"] = json!(self.quote_id);
         merge(&mut body, members);
-        let header = self.forms.of(self.config, self.tool).header(self.config, self.tool, &words);
-        response(body.to_string(), header)
+        response(body.to_string(), self.header(&words))
+    }
+
+    /// How a seller's service is called, in full and without its schema. A seller may change it at any time, so it is not
+    /// part of the tool's form.
+    fn described(&self) -> Option<[Value; 2]> {
+        let shape = self.listing?.input.as_ref()?;
+        let of = |schema| bazaar::http_of_service(schema, shape.example.as_ref());
+        Some([of(shape.schema.as_ref()), of(None)])
+    }
+
+    /// The header's value, with the fullest description of the call that fits.
+    fn header(&self, words: &Words) -> String {
+        let Some([full, brief]) = self.described() else {
+            return self.forms.of(self.config, self.tool).header(self.config, self.tool, words);
+        };
+        let made = [Some(full), Some(brief), None].into_iter().map(|bazaar| {
+            let mut header = String::new();
+            let said = challenge(self.config, bazaar, |word| words.value(word));
+            push_base64(said.to_string().as_bytes(), &mut header);
+            header
+        });
+        shortest(made)
     }
 
     fn title(&self) -> &str {
@@ -231,14 +256,14 @@ fn json_text(text: &str) -> String {
 }
 
 /// The body of a 402 for a request without payment.
-fn unpaid(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Value {
+fn unpaid(config: &Config, bazaar: Value, word: impl Fn(Word) -> Value) -> Value {
     let mut body = json!({"error": "payment_required", "code": 402, "message": word(Word::Message)});
-    merge(&mut body, members(config, tool, word));
+    merge(&mut body, members(config, bazaar, word));
     body
 }
 
-/// The payment terms, which every 402 body has.
-fn members(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Value {
+/// The payment terms, which every 402 body has. `bazaar` describes how to call the tool.
+fn members(config: &Config, bazaar: Value, word: impl Fn(Word) -> Value) -> Value {
     let chain = &config.chain;
     let (pay_to, asset) = (config.payments.pay_to.to_string(), chain.token.address.to_string());
     json!({
@@ -255,7 +280,7 @@ fn members(config: &Config, tool: &ToolSpec, word: impl Fn(Word) -> Value) -> Va
         },
         "context": word(Word::Context),
         "x402Version": 1,
-        "extensions": extensions(Some(bazaar::http(tool))),
+        "extensions": extensions(Some(bazaar)),
         "accepts": [{
             "scheme": "exact",
             "network": chain.v1_name(),
@@ -315,23 +340,27 @@ struct Form {
 
 impl Form {
     fn new(config: &Config, tool: &ToolSpec) -> Form {
-        Form { unpaid: Pieces::of(&unpaid(config, tool, Word::placeholder)), headers: Default::default() }
+        Form { unpaid: Pieces::of(&unpaid(config, bazaar::http(tool), Word::placeholder)), headers: Default::default() }
     }
 
     /// The header's value, with the fullest description of the call that fits.
     fn header(&self, config: &Config, tool: &ToolSpec, words: &Words) -> String {
-        let made = self.headers.iter().zip(WAYS).map(|(header, way)| {
+        shortest(self.headers.iter().zip(WAYS).map(|(header, way)| {
             header.get_or_init(|| Header::of(&challenge(config, way(tool), Word::placeholder))).fill(words)
-        });
-        let mut shortest = String::new();
-        for header in made {
-            shortest = header;
-            if shortest.len() <= MAX_HEADER_BYTES {
-                break;
-            }
-        }
-        shortest
+        }))
     }
+}
+
+/// The first header that fits, or the last.
+fn shortest(made: impl Iterator<Item = String>) -> String {
+    let mut shortest = String::new();
+    for header in made {
+        shortest = header;
+        if shortest.len() <= MAX_HEADER_BYTES {
+            break;
+        }
+    }
+    shortest
 }
 
 /// JSON split at its placeholders: each piece is followed by its word.
@@ -448,6 +477,7 @@ mod tests {
 
     use super::*;
     use crate::jobs::job::Lane;
+    use crate::order::InputShape;
 
     fn config() -> Config {
         Config::read(|name| (name == "PAY_TO").then(|| "0x70997970C51812dc3A010C7d01b50e0d17dc79C8".to_owned()))
@@ -467,6 +497,7 @@ mod tests {
             lane: Lane::Souls,
             title: format!("\"{summary:.20}\""),
             summary: summary.to_owned(),
+            input: None,
             context: Map::from_iter([("seller".to_owned(), json!({"name": summary, "<word 1>": "<word 2>"}))]),
             accepted: Map::new(),
             quoted: false,
@@ -483,7 +514,9 @@ mod tests {
         let now = Timestamp::from_secs(1_795_000_000);
         let tool = MARKET[0];
         for letter in ["a", "\u{e9}", "\u{7db2}", "\u{1f600}"] {
-            let listing = Listing { summary: letter.repeat(2000), ..listings().remove(1).unwrap() };
+            let schema = json!({"type": "object", "description": letter.repeat(850 / letter.len())});
+            let input = Some(InputShape { schema: Some(schema), example: Some(json!({})) });
+            let listing = Listing { summary: letter.repeat(2000), input, ..listings().remove(1).unwrap() };
             let amount = Usdc::from_micro(500_000);
             let quote =
                 Quote::offer(Purchase { tool: "x", body: &[1; 32] }, None, amount, now, Duration::from_secs(900));
@@ -499,7 +532,7 @@ mod tests {
                 credits_balance: None,
                 by_token: false,
             };
-            let header = forms.of(&config, tool).header(&config, tool, &offer.words("payment_required"));
+            let header = offer.header(&offer.words("payment_required"));
             let said = String::from_utf8(base64_any(&header).unwrap()).unwrap();
             let escaped: usize = said.chars().map(|c| if c.is_ascii() { 1 } else { 6 * c.len_utf16() }).sum();
             assert!(
@@ -547,7 +580,7 @@ mod tests {
                         by_token: index % 3 == 1,
                     };
                     let (words, form) = (offer.words("payment_required"), forms.of(&config, tool));
-                    let whole = unpaid(&config, tool, |word| words.value(word));
+                    let whole = unpaid(&config, bazaar::http(tool), |word| words.value(word));
                     let pieces: Value = serde_json::from_str(&form.unpaid.fill(&words)).unwrap();
                     assert_eq!(pieces, whole, "{}", tool.name);
                     assert_eq!(pieces["accepts"][0]["resource"], *resource);

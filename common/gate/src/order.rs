@@ -32,6 +32,13 @@ const MAX_METADATA_BYTES: usize = 16 * 1024;
 /// Largest validated input of a tool, as JSON. Numbers may be longer than in the body.
 const MAX_INPUT_BYTES: usize = crate::LARGEST_BODY_BYTES;
 
+/// A service's schema for its input, and an input that is valid for it.
+#[derive(Clone, Debug)]
+pub struct InputShape {
+    pub schema: Option<Value>,
+    pub example: Option<Value>,
+}
+
 /// The seller's offer that this call buys, at the terms that apply to it.
 #[derive(Clone, Debug)]
 pub struct Listing {
@@ -54,6 +61,8 @@ pub struct Listing {
     pub lane: Lane,
     pub title: String,
     pub summary: String,
+    /// What a service asks for in `input`, for the 402's description of the call. `None` for a text.
+    pub input: Option<InputShape>,
     /// Members added to the 402's `context`.
     pub context: Map<String, Value>,
     /// Members added to the 202.

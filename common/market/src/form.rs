@@ -4,6 +4,7 @@ use base::input::{self, FieldError};
 use base::money::Usdc;
 use base::untrusted_text::hides_something;
 use evm::Address;
+use platform::net::{FetchPolicy, check_url};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -14,6 +15,8 @@ const MIN_TEXT_BYTES: usize = 10;
 /// Largest soul.md: 50 KB.
 pub const MAX_TEXT_BYTES: usize = 50 * 1024;
 const MAX_URL_CHARS: usize = 2048;
+/// Lowest price of a soul's text that is not free: below it the platform's fee rounds to nothing.
+pub const LEAST_FOR_TEXT: Usdc = Usdc::from_micro(10_000);
 /// Highest price of a soul's text.
 pub const MOST_FOR_TEXT: Usdc = Usdc::from_micro(10_000_000_000);
 
@@ -117,6 +120,16 @@ pub fn dollars(min: Usdc, max: Usdc) -> impl Fn(&Value) -> Result<Usdc, Wrong> {
     }
 }
 
+/// The price of a soul's text: 0, which is free, or a usual price.
+pub fn text_price(value: &Value) -> Result<Usdc, Wrong> {
+    match dollars(Usdc::ZERO, MOST_FOR_TEXT)(value)? {
+        price if price > Usdc::ZERO && price < LEAST_FOR_TEXT => {
+            wrong(format!("must be 0 (free), or at least {}", LEAST_FOR_TEXT.to_number()))
+        }
+        price => Ok(price),
+    }
+}
+
 /// A whole number from `min` to `max`.
 pub fn whole(min: u32, max: u32) -> impl Fn(&Value) -> Result<u32, Wrong> {
     move |value| {
@@ -160,12 +173,17 @@ pub fn soul_md(value: &Value) -> Result<String, Wrong> {
     }
 }
 
-/// The URL of a picture. It is never fetched here.
+/// The URL of a picture. It is never fetched here, but by whoever looks at the soul. So it must be one that this service
+/// would fetch, on any port.
 fn avatar(value: &Value) -> Result<String, Wrong> {
     let text = text(1, MAX_URL_CHARS)(value)?;
-    match Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text),
-        _ => wrong("must be an http or https URL"),
+    let Ok(mut url) = Url::parse(&text) else { return wrong("must be an https URL") };
+    // `Err` only for a URL without a host, which is refused below.
+    let _ = url.set_port(None);
+    match check_url(url.as_str(), &FetchPolicy::default()) {
+        Ok(url) if url.scheme() == "https" => Ok(text),
+        Ok(_) => wrong("must be an https URL"),
+        Err(refused) => wrong(refused.to_string()),
     }
 }
 
@@ -192,7 +210,7 @@ impl SoulForm {
         let bio = reader.optional("bio", shown(0, MAX_BIO_CHARS, true));
         let avatar_url = reader.optional("avatar_url", avatar);
         let soul_md = reader.required("soul_md", soul_md);
-        let price = reader.optional("soul_price", dollars(Usdc::ZERO, MOST_FOR_TEXT));
+        let price = reader.optional("soul_price", text_price);
         match (name, slug, soul_md) {
             (Some(name), Some(slug), Some(soul_md)) if reader.errors.is_empty() => {
                 Ok(SoulForm { slug, name, bio: bio.filter(|bio| !bio.is_empty()), avatar_url, soul_md, price })

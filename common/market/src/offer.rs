@@ -3,8 +3,8 @@
 
 use base::input::FieldError;
 use base::money::Usdc;
-use gate::Listing;
 use gate::jobs::job::Lane;
+use gate::{InputShape, Listing};
 use http::HeaderMap;
 use ledger::fee::Split;
 use platform::http::{ApiError, MarketError};
@@ -78,6 +78,7 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
         },
         title: format!("{} by {}", terms.name, soul.name),
         summary: found.description.clone().unwrap_or_else(|| format!("{} by {}", terms.name, soul.name)),
+        input: Some(shape_of(terms.input_schema.as_ref())),
         context: execution_context(&soul, &found, &terms, on),
         accepted: members(json!({
             "service": {"name": terms.name, "seller": soul.name, "price": terms.price.to_string()},
@@ -89,6 +90,19 @@ pub async fn execution(market: &Market, soul: &str, service: &str, headers: &Hea
     let most_input_bytes =
         afford::most_input_bytes(market.app.catalog, market.model, on.fee, TextOf::soul(&soul), &terms, description);
     Ok(Execution { listing, terms, most_input_bytes })
+}
+
+/// What a service asks for. An example is shown only if it is valid: the schema's first own one, or an empty input.
+fn shape_of(asked: Option<&Value>) -> InputShape {
+    let own = asked.and_then(|schema| schema["examples"].get(0)).cloned();
+    let is_valid = |example: &Value| {
+        // The header of a 402 has no room for a long one.
+        example.is_object()
+            && example.to_string().len() <= 300
+            && asked.is_none_or(|schema| schema::validate(schema, example).is_ok())
+    };
+    let example = own.into_iter().chain([json!({})]).find(is_valid);
+    InputShape { schema: asked.cloned(), example }
 }
 
 fn execution_context(soul: &Soul, service: &Service, terms: &Terms, on: Conditions) -> Map<String, Value> {
@@ -157,6 +171,7 @@ pub async fn text(market: &Market, soul: &str, headers: &HeaderMap) -> Result<Te
         lane: Lane::Tools,
         title: format!("The text of {}", soul.name),
         summary: format!("The soul.md of {}, version {}", soul.name, text.version),
+        input: None,
         context: members(json!({
             "soul_slug": soul.slug,
             "soul_name": soul.name,

@@ -68,8 +68,8 @@ enum Asker {
 }
 
 async fn asker(market: &Market, headers: &HeaderMap, needed: Scope) -> Result<Asker, ApiError> {
-    if let Some(secret) = headers::bearer(headers)?.filter(|secret| secret.starts_with("soul_")) {
-        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::SoulKeyRequired)?;
+    if let Some(secret) = headers::bearer(headers)?.filter(|secret| secret.starts_with(headers::SOUL_KEY_PREFIX)) {
+        let soul = soul::by_key(&market.app.db, secret).await?.ok_or(ApiError::SoulKeyUnknown)?;
         return Ok(Asker::Soul(soul.slug.to_string()));
     }
     let is_proven = headers.contains_key("x-agent-proof") || headers::bearer(headers)?.is_some();

@@ -49,7 +49,7 @@ pub async fn request(
     if asked.is_ok()
         && let Err(error) = wallet::is_paid_at(db, &soul.slug, wallet, now).await
     {
-        log::failure("a seller's own purchases could not be excluded; its next payout tries again", &error);
+        log::failure("a payout could not be noted with its wallet's purchases; the next one tries again", &error);
     }
     Ok(Some(asked))
 }

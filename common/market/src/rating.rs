@@ -16,6 +16,7 @@ use super::soul::{self, Slug};
 use super::totals::{self, Change};
 
 const OWN: &str = "a soul's own wallet may not rate it";
+const PAID: &str = "a job that was bought after a payout of the soul to its buyer may not be rated";
 
 /// The sums of one buyer's ratings of a soul.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +64,8 @@ pub async fn close(db: &Db, soul: &str, agent: AgentId) -> Result<(Votes, Vec<Wr
 /// does not count. A proven rating counts, and replaces an unproven one.
 ///
 /// # Errors
-/// 400 `job_not_completed`, 400 `already_rated`; 403 for a soul that bought from itself.
+/// 400 `job_not_completed`, 400 `already_rated`; 403 for a soul that bought from itself, or that had paid the
+/// buyer before.
 pub async fn rate(
     db: &Db,
     job: &Job,
@@ -73,8 +75,12 @@ pub async fn rate(
     now: Timestamp,
 ) -> Result<(), ApiError> {
     let Some(sold) = &job.sold else { return Err(ApiError::NotFound) };
-    if reputation::buyer(db, &sold.soul, job.agent).await?.linked {
+    let buyer = reputation::buyer(db, &sold.soul, job.agent).await?;
+    if buyer.linked {
         return Err(MarketError::Forbidden(OWN).into());
+    }
+    if buyer.was_paid_before(job.created) {
+        return Err(MarketError::Forbidden(PAID).into());
     }
     if job.outcome != Some(Outcome::Completed) {
         return Err(MarketError::JobNotCompleted.into());

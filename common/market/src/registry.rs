@@ -204,7 +204,7 @@ pub async fn change_profile(market: &Market, soul: &Soul, body: &Map<String, Val
     match commit(app, &soul.slug, vec![write]).await {
         Ok(()) => latest(app, &soul.slug).await,
         // The key was replaced meanwhile. What it asked for before counts no more.
-        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyRequired),
+        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyUnknown),
         Err(error) => Err(unavailable(error)),
     }
 }
@@ -311,7 +311,7 @@ pub async fn rotate_key(app: &App, soul: &Soul) -> Result<String, ApiError> {
     match app.db.transact(&[change, leads, gone]).await {
         Ok(()) => Ok(fresh),
         // A concurrent rotation with the same key won, so this key is invalid now.
-        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyRequired),
+        Err(WriteError::Refused(_)) => Err(ApiError::SoulKeyUnknown),
         Err(error) => Err(unavailable(error)),
     }
 }

@@ -1,10 +1,12 @@
 //! Figures about a soul's sales besides its ratings: distinct buyers, repeat buyers, refund rate and durations.
 //!
 //! Sales to a wallet that is or was the soul's own are left out, so that a seller cannot buy itself a reputation.
-//! Purchases made before such a wallet was linked are removed when it is linked.
+//! Purchases made before such a wallet was linked are removed when it is linked. After a payout to a wallet, what it buys
+//! is left out; what it bought before stays, because a seller may pay out to anybody's address.
 //!
 //! Every write happens together with the seller's balance, under the balance's revision (`counting`).
 
+use base::clock::Timestamp;
 use base::ids::AgentId;
 use base::money::Usdc;
 use ledger::earning::{Earning, SaleEnd};
@@ -49,11 +51,18 @@ pub struct Buyer {
     /// The wallet is or was the soul's own (see [`super::wallet`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
+    /// When the first payout to this wallet was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_out_at: Option<Timestamp>,
 }
 
 impl Reputation {
-    /// Counts an ended sale. A sale to the soul's own wallet changes only the buyer's row.
+    /// Counts an ended sale. A sale to the soul's own wallet changes only the buyer's row. One bought after a payout to the
+    /// buyer changes nothing, so that [`Reputation::take_out`] removes only what was counted.
     pub fn count(&mut self, earning: &Earning, buyer: &mut Buyer) {
+        if buyer.was_paid_before(earning.bought_at) {
+            return;
+        }
         let before = ranking::weight_of_buyer(buyer.fees);
         match earning.ended {
             SaleEnd::Completed => {
@@ -121,6 +130,11 @@ impl Reputation {
 }
 
 impl Buyer {
+    /// Whether a payout to this wallet had been requested when it bought.
+    pub fn was_paid_before(&self, bought: Timestamp) -> bool {
+        self.paid_out_at.is_some_and(|paid| paid <= bought)
+    }
+
     pub fn write(&self, db: &Db, soul: &str, agent: AgentId) -> Result<Write, StoreError> {
         Write::put(&db.tables.souls, buyer_key(soul, agent), self)
     }
@@ -176,7 +190,7 @@ mod tests {
         let mut reputation =
             Reputation { completed: 5, refunded: 2, buyers: 2, repeat_buyers: 1, backing: 5, durations };
         let fees = Usdc::from_micro(450_000);
-        let mut buyer = Buyer { completed: 3, refunded: 1, fees, linked: false };
+        let mut buyer = Buyer { completed: 3, refunded: 1, fees, ..Buyer::default() };
         reputation.take_out(&mut buyer);
         let durations = vec![1];
         let after = Reputation { completed: 2, refunded: 1, buyers: 1, repeat_buyers: 0, backing: 2, durations };

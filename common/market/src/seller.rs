@@ -26,7 +26,10 @@ pub async fn by_key(app: &App, headers: &HeaderMap) -> Result<Soul, ApiError> {
         Some(soul) => Ok(soul),
         None => {
             limits::take(app, Subject::source(), Class::Open).await?;
-            Err(ApiError::SoulKeyRequired)
+            Err(match secret.starts_with(headers::SOUL_KEY_PREFIX) {
+                true => ApiError::SoulKeyUnknown,
+                false => ApiError::SoulKeyRequired,
+            })
         }
     }
 }

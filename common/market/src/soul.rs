@@ -9,6 +9,7 @@ use base::digest::{self, sha256, sha256_parts};
 use base::ids;
 use base::money::Usdc;
 use evm::{Address, Word};
+use platform::http::headers::SOUL_KEY_PREFIX;
 use platform::store::db::Query;
 use platform::store::{Blobs, Db, Key, StoreError};
 use ring::hmac;
@@ -21,7 +22,6 @@ use super::ranking::Standing;
 /// Words used by the marketplace's own paths, and `service`, which names the platform itself as a payee.
 pub const RESERVED: &[&str] =
     &["browse", "search", "service-types", "templates", "stats", "ranking", "register", "me", "jobs", "service"];
-const KEY_PREFIX: &str = "soul_";
 
 /// The name of a soul or service in paths: 3 to 100 of `a-z`, `0-9` and `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -195,7 +195,7 @@ pub fn text_blob(hash: &str) -> String {
 
 /// A new soul key. It is shown once.
 pub fn new_key() -> String {
-    format!("{KEY_PREFIX}{}", const_hex::encode(digest::random::<32>()))
+    format!("{SOUL_KEY_PREFIX}{}", const_hex::encode(digest::random::<32>()))
 }
 
 /// The key from which soul keys of registrations are derived. `quotes` is [`gate::secrets::ServiceKeys::quotes`].
@@ -206,7 +206,7 @@ pub fn derivation_key(quotes: &hmac::Key) -> hmac::Key {
 /// The soul key of a registration under the idempotency key `name`: the same for the same name and body, and not
 /// stored.
 pub fn named_key(derivation: &hmac::Key, name: &[u8], body: &Word) -> String {
-    format!("{KEY_PREFIX}{}", const_hex::encode(digest::hmac(derivation, &sha256_parts(&[name, body]))))
+    format!("{SOUL_KEY_PREFIX}{}", const_hex::encode(digest::hmac(derivation, &sha256_parts(&[name, body]))))
 }
 
 /// The stored form of a soul key.
@@ -237,7 +237,7 @@ pub struct SoulPointer {
 
 /// The soul of a soul key, `None` for an unknown key. Two reads.
 pub async fn by_key(db: &Db, secret: &str) -> Result<Option<Soul>, StoreError> {
-    let hex = secret.strip_prefix(KEY_PREFIX).unwrap_or_default();
+    let hex = secret.strip_prefix(SOUL_KEY_PREFIX).unwrap_or_default();
     if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)) {
         return Ok(None);
     }

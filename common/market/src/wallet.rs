@@ -4,7 +4,8 @@
 //! another soul. It replaces another soul's unproven link, so nobody can occupy an address against its owner's will.
 //!
 //! Purchases by a soul's own wallet do not count, and it cannot rate the soul. A wallet is the soul's own if its owner
-//! signed the link, or if a payout went to it. An unproven link does not count here, because it can name anybody's wallet.
+//! signed the link. An unproven link says nothing, because it can name anybody's wallet, and so can a payout: for the least
+//! payout a seller could erase a critic. So after a payout to a wallet, only what it buys from then on does not count.
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
@@ -72,15 +73,20 @@ pub async fn link(db: &Db, slug: &Slug, wallet: Address, proven: bool, now: Time
     Err(StoreError::new("too many concurrent changes of the soul or its wallet"))
 }
 
-/// Marks a wallet as the soul's own, because a payout to it was requested.
+/// Notes that a payout to this wallet was requested. What the wallet bought before still counts, and may be rated.
 pub async fn is_paid_at(db: &Db, slug: &Slug, wallet: Address, now: Timestamp) -> Result<(), StoreError> {
+    let (slug, agent) = (slug.as_str(), AgentId::of(wallet));
     for _ in 0..TRIES {
-        let Some(mut own) = own_purchases(db, slug.as_str(), wallet).await? else { return Ok(()) };
-        let set = format!("SET #buyers = :buyers, #backing = :backing ADD {}", Votes::ADDED);
-        let ranked = Write::update(&db.tables.souls, soul::key(slug.as_str()), &set).only_if("attribute_exists(#pk)");
-        own.writes.push(own.left.bind(ranked)?);
-        own.writes.push(index::pending(db, slug, now)?);
-        match db.transact(&own.writes).await {
+        let balance = seller::load(db, slug).await?;
+        let mut buyer = reputation::buyer(db, slug, agent).await?;
+        if buyer.linked || buyer.paid_out_at.is_some() {
+            return Ok(());
+        }
+        buyer.paid_out_at = Some(now);
+        // Bound to the balance's revision, like every write of the buyer's row.
+        let mut writes = Books::open(balance).writes(db, slug)?;
+        writes.push(buyer.write(db, slug, agent)?);
+        match db.transact(&writes).await {
             Ok(()) => return Ok(()),
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),

@@ -1,7 +1,7 @@
 //! The `bazaar` extension of x402: describes how to call a paid resource, for directories that build catalogs from 402
 //! answers and settled payments.
 //!
-//! `info` is a valid example call and `schema` describes calls; directories validate `info` against `schema`. Clients echo
+//! `info` is a valid example call, or one without its body, and `schema` describes calls; directories validate `info` against `schema`. Clients echo
 //! the whole extension in a payment header, so a long input schema is replaced by its address.
 
 use std::collections::HashMap;
@@ -31,6 +31,22 @@ pub fn http_brief(tool: &ToolSpec) -> Value {
     http_extension(tool, elsewhere(tool))
 }
 
+/// How a seller's service is called over HTTP. `asked` is its own schema for the member `input`, and `example` an input that
+/// is valid for it; without one, there is no example of a body. A schema is left out if it is long, if it has references or
+/// other `$` members, which mean something else inside another schema, or if it is not ASCII, because some clients escape
+/// every other letter when they echo it.
+pub fn http_of_service(asked: Option<&Value>, example: Option<&Value>) -> Value {
+    let input = match asked.map(|schema| (schema, schema.to_string())) {
+        None => json!({"type": "object"}),
+        Some((schema, text)) if text.len() <= MAX_SCHEMA_BYTES && text.is_ascii() && !text.contains("\"$") => {
+            schema.clone()
+        }
+        Some(_) => json!({"type": "object", "description": "the soul's page, GET /v1/soul/{slug}, has the schema"}),
+    };
+    let body = json!({"type": "object", "properties": {"input": input}, "required": ["input"]});
+    http_body(example.map(|example| json!({"input": example})), body)
+}
+
 /// How a tool is called over MCP; `name` is its MCP name.
 pub fn mcp(tool: &ToolSpec, name: &str) -> Value {
     let info = json!({
@@ -56,17 +72,26 @@ pub fn mcp(tool: &ToolSpec, name: &str) -> Value {
 }
 
 fn http_extension(tool: &ToolSpec, body: Value) -> Value {
-    let info = json!({
-        "input": {"type": "http", "method": "POST", "bodyType": "json", "body": (tool.example)()},
+    http_body(Some((tool.example)()), body)
+}
+
+fn http_body(example: Option<Value>, body: Value) -> Value {
+    let mut info = json!({
+        "input": {"type": "http", "method": "POST", "bodyType": "json"},
         "output": {"type": "json"},
     });
+    let mut required = vec!["type", "method", "bodyType"];
+    if let Some(example) = example {
+        info["input"]["body"] = example;
+        required.push("body");
+    }
     let input = json!({
         "type": {"type": "string", "const": "http"},
         "method": {"type": "string", "enum": ["POST"]},
         "bodyType": {"type": "string", "enum": ["json"]},
         "body": body,
     });
-    extension(info, input, &["type", "method", "bodyType", "body"])
+    extension(info, input, &required)
 }
 
 fn extension(info: Value, input: Value, required: &[&str]) -> Value {

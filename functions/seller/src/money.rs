@@ -15,7 +15,7 @@ use evm::Address;
 use gate::{parse_body, respond};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ledger::maturing;
-use ledger::payments::treasury;
+use ledger::payments::{nonces, treasury};
 use ledger::payout::{self, Name, Payout, Refusal};
 use ledger::seller;
 use market::counting::{self, ROUNDS};
@@ -114,8 +114,16 @@ fn only(known: &[&str], body: &Map<String, Value>) -> Result<(), ApiError> {
 fn read_wallet(body: &Map<String, Value>) -> Result<Address, ApiError> {
     let Some(given) = body.get("wallet_address") else { return Err(ApiError::field("wallet_address", "is required")) };
     // `0X` is not accepted, as in the schema.
-    let wallet = given.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
-    wallet.ok_or_else(|| ApiError::field("wallet_address", "must be 0x and 40 hex digits"))
+    let text = given.as_str().filter(|text| text.starts_with("0x")).unwrap_or_default();
+    let Ok(wallet) = text.parse::<Address>() else {
+        return Err(ApiError::field("wallet_address", "must be 0x and 40 hex digits"));
+    };
+    // A payout cannot be taken back, so a typing error is refused if it can be seen.
+    if wallet.is_mistyped(text) {
+        let message = "its capitals do not fit its digits (EIP-55): check it for a typing error";
+        return Err(ApiError::field("wallet_address", message));
+    }
+    Ok(wallet)
 }
 
 /// Why an address cannot receive payouts.
@@ -125,7 +133,10 @@ async fn own_address(market: &Market, wallet: Address) -> Result<Option<&'static
         Some("the zero address")
     } else if wallet == config.chain.token.address {
         Some("the token's contract")
-    } else if wallet == config.payments.pay_to || treasury::known(&market.app.db).await? == Some(wallet) {
+    } else if wallet == config.payments.pay_to
+        || treasury::known(&market.app.db).await? == Some(wallet)
+        || nonces::is_ours(&market.app.db, &market.app.chain, wallet).await?
+    {
         Some("an address of this service")
     } else {
         None

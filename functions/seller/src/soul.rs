@@ -9,7 +9,7 @@ use base::money::Usdc;
 use gate::limits::{self, Class, Subject};
 use gate::{MAX_BODY_BYTES, empty_body, parse_body, respond};
 use http::{HeaderMap, StatusCode};
-use market::form::{self, MOST_FOR_TEXT, Reader};
+use market::form::{self, Reader};
 use market::soul::Soul;
 use market::{Market, history, recent, registry, reputation, seller, statistics, view};
 use platform::http::{ApiError, Params, private_json, read_body};
@@ -106,7 +106,7 @@ pub async fn change_price(State(market): State<Arc<Market>>, headers: HeaderMap,
         reader.only(&["soul_price"], &[]);
         let price = reader.required("soul_price", |value| match value {
             Value::Null => Ok(None),
-            value => form::dollars(Usdc::ZERO, MOST_FOR_TEXT)(value).map(Some),
+            value => form::text_price(value).map(Some),
         });
         let price = price.filter(|_| reader.errors.is_empty()).ok_or(ApiError::InvalidRequest(reader.errors))?;
         registry::change_price(&market.app, &soul.slug, price).await?;

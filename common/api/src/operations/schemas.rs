@@ -5,7 +5,7 @@ use base::input::{self, Field, Format};
 use base::money::Usdc;
 use catalog::CATALOG;
 use ledger::webhooks::form;
-use market::form::{MAX_TEXT_BYTES, MOST_FOR_TEXT};
+use market::form::{LEAST_FOR_TEXT, MAX_TEXT_BYTES, MOST_FOR_TEXT};
 use market::service_form;
 use serde_json::{Map, Value, json};
 use tools::spec::MARKET;
@@ -309,7 +309,7 @@ pub fn registration() -> Value {
             "bio": {"type": ["string", "null"], "maxLength": 1000},
             "avatar_url": {"type": ["string", "null"], "format": "uri", "maxLength": 2048},
             "soul_md": {"type": "string", "minLength": 3, "maxLength": MAX_TEXT_BYTES, "description": "10 bytes to 50 KB"},
-            "soul_price": {"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)},
+            "soul_price": price_of_text(),
             "service": or_null(new_service()),
         }),
         &["name", "slug", "soul_md"],
@@ -349,10 +349,21 @@ pub fn soul_text() -> Value {
     schema
 }
 
+/// `market::form::text_price`, or `null`.
+fn price_of_text() -> Value {
+    json!({
+        "anyOf": [
+            {"type": "number", "minimum": dollars(LEAST_FOR_TEXT), "maximum": dollars(MOST_FOR_TEXT)},
+            {"const": 0},
+            {"type": "null"},
+        ],
+        "description": "USDC; 0 gives the text away, null does not sell it",
+    })
+}
+
 /// `functions/seller`, soul: `change_price`.
 pub fn soul_price() -> Value {
-    let price = json!({"type": ["number", "null"], "minimum": 0, "maximum": dollars(MOST_FOR_TEXT)});
-    let mut schema = strict(json!({"soul_price": price}), &["soul_price"]);
+    let mut schema = strict(json!({"soul_price": price_of_text()}), &["soul_price"]);
     schema["example"] = json!({"soul_price": 15});
     schema
 }

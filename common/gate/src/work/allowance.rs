@@ -12,7 +12,7 @@ use platform::http::log;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
-use tools::spec::{Catalog, Price, ToolSpec};
+use tools::spec::{Catalog, MARKET, Price, ToolSpec};
 use tools::{Reporter, Runner, Task, Toolbox};
 
 use super::{Commission, NotTaken, Resource, Spending};
@@ -53,9 +53,13 @@ pub struct Allowance<'a> {
 
 /// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, it may not use a tool that
 /// waits for a person, because the answer would come after the work has ended, and none whose work cannot be taken back and
-/// is charged by its record: here a call costs its whole price or nothing.
+/// is charged by its record: here a call costs its whole price or nothing. Nor does it buy from other souls.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
-    !tool.sells_credits && !tool.waits_for_person && !tool.keeps_record && !matches!(tool.price, Price::Asked { .. })
+    !MARKET.iter().any(|sold| sold.name == tool.name)
+        && !tool.sells_credits
+        && !tool.waits_for_person
+        && !tool.keeps_record
+        && !matches!(tool.price, Price::Asked { .. })
 }
 
 impl<'a> Allowance<'a> {

@@ -114,6 +114,12 @@ fn key(chain: &Chain, wallet: Address) -> Key {
     Key::new(format!("RELAYER#{}#{}", chain.chain_id, wallet.lower()), "NONCES")
 }
 
+/// Whether this service sends from the wallet: it is a relayer or a treasury that sent something.
+pub async fn is_ours(db: &Db, chain: &Chain, wallet: Address) -> Result<bool, StoreError> {
+    let stored: Option<AccountNonces> = db.get(&db.tables.ledger, key(chain, wallet)).await?;
+    Ok(stored.is_some())
+}
+
 /// The next account nonce: from the database, or `on_chain` if the wallet was used elsewhere. The caller asks the chain
 /// before: between this read and [`take`] a slow question would let only a few payments a second take a nonce.
 pub async fn next(db: &Db, chain: &Chain, wallet: Address, on_chain: u64) -> Result<NextNonce, StoreError> {

@@ -486,6 +486,7 @@ fn refusal(error: ApiError, after: &Current) -> CheckoutError {
         | ApiError::PaymentForAnother { .. }
         | ApiError::InsufficientCredits(_)
         | ApiError::AccessTokenInvalid
+        | ApiError::SoulKeyNotForAgents
         | ApiError::AccessTokenRevoked
         | ApiError::BudgetExceeded(_)
         | ApiError::Frozen { .. }

@@ -22,7 +22,7 @@ use crate::store::StoreError;
 pub enum ApiError {
     /// The body, the query or a header is not valid.
     InvalidRequest(Vec<FieldError>),
-    /// The quote is unknown, has expired or was used.
+    /// The quote is unknown, has expired, was used or belongs to another request.
     InvalidQuote,
     /// The quote is valid, but for another body, tool or agent.
     QuoteMismatch,
@@ -52,6 +52,8 @@ pub enum ApiError {
     InvalidProof(ProofError),
     /// The bearer token is unknown or has expired.
     AccessTokenInvalid,
+    /// A soul key on a route for agents.
+    SoulKeyNotForAgents,
     /// The bearer token was revoked by its owner.
     AccessTokenRevoked,
     /// The token and `X-Agent-ID` name different agents.
@@ -170,6 +172,8 @@ pub enum ApiError {
     },
     /// A seller's route, called without a soul key.
     SoulKeyRequired,
+    /// The soul key belongs to no soul, or another replaced it.
+    SoulKeyUnknown,
     /// Too many requests in this window.
     RateLimited(Taken),
     /// An operator stopped all paid calls; the text is the reason.
@@ -277,12 +281,13 @@ impl ApiError {
             | ApiError::ExceedsCallerBudget { .. } => StatusCode::BAD_REQUEST,
             ApiError::SlugTaken | ApiError::SoulExists | ApiError::TooManyServices { .. } => StatusCode::CONFLICT,
             ApiError::ServiceNotFound => StatusCode::NOT_FOUND,
-            ApiError::SoulKeyRequired => StatusCode::UNAUTHORIZED,
+            ApiError::SoulKeyRequired | ApiError::SoulKeyUnknown => StatusCode::UNAUTHORIZED,
             ApiError::ProofRequired
             | ApiError::PartyRequired { .. }
             | ApiError::AgentProofRequired
             | ApiError::InvalidProof(_)
             | ApiError::AccessTokenInvalid
+            | ApiError::SoulKeyNotForAgents
             | ApiError::AccessTokenRevoked => StatusCode::UNAUTHORIZED,
             ApiError::AgentMismatch
             | ApiError::WalletOnly
@@ -335,7 +340,7 @@ impl ApiError {
             ApiError::ProofRequired | ApiError::PartyRequired { .. } => "proof_required",
             ApiError::AgentProofRequired => "agent_proof_required",
             ApiError::InvalidProof(_) => "invalid_proof",
-            ApiError::AccessTokenInvalid => "access_token_invalid",
+            ApiError::AccessTokenInvalid | ApiError::SoulKeyNotForAgents => "access_token_invalid",
             ApiError::AccessTokenRevoked => "access_token_revoked",
             ApiError::AgentMismatch => "agent_mismatch",
             ApiError::WalletOnly => "access_tokens_wallet_only",
@@ -376,7 +381,7 @@ impl ApiError {
             ApiError::SoulExists => "soul_exists",
             ApiError::ServiceNotFound => "service_not_found",
             ApiError::TooManyServices { .. } => "too_many_services",
-            ApiError::SoulKeyRequired => "unauthorized",
+            ApiError::SoulKeyRequired | ApiError::SoulKeyUnknown => "unauthorized",
             // Marketplace routes use a different code for it.
             ApiError::RateLimited(_) if super::limit::on_marketplace() => "rate_limited",
             ApiError::RateLimited(_) => "rate_limit_exceeded",
@@ -398,8 +403,8 @@ impl ApiError {
         match self {
             ApiError::InvalidRequest(errors) => listed(errors),
             ApiError::InvalidQuote => {
-                "the quote is unknown, has expired or was used; get a new one: from the tool's quote route if it has one, or by calling \
-                 without payment"
+                "the quote is unknown, has expired, was used or belongs to another request; get a new one: from the tool's \
+                 quote route if it has one, or by calling without payment"
                     .to_owned()
             }
             ApiError::QuoteMismatch => {
@@ -423,6 +428,10 @@ impl ApiError {
             ApiError::InvalidProof(error) => error.to_string(),
             ApiError::AccessTokenInvalid => {
                 "the access token is unknown or has expired; ask your owner for another".to_owned()
+            }
+            ApiError::SoulKeyNotForAgents => {
+                "this is a soul's key, which sells and does not buy; send an access token or a proof of your wallet"
+                    .to_owned()
             }
             ApiError::AccessTokenRevoked => "the access token was revoked by its owner; ask your owner".to_owned(),
             ApiError::AgentMismatch => {
@@ -533,6 +542,7 @@ impl ApiError {
             ApiError::SoulKeyRequired => {
                 "this route needs the header Authorization: Bearer with the soul key you got at registration".to_owned()
             }
+            ApiError::SoulKeyUnknown => "this soul key is unknown or was replaced".to_owned(),
             ApiError::RateLimited(taken) => format!(
                 "at most {} {} in {} s; try again in {} s",
                 taken.limit,
@@ -760,7 +770,7 @@ mod tests {
             message: "full".to_owned(),
             retry_after_secs: 9,
         };
-        let rows: [(ApiError, u16, &str); 47] = [
+        let rows: [(ApiError, u16, &str); 49] = [
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),
@@ -812,6 +822,8 @@ mod tests {
             (ApiError::ServiceNotFound, 404, "service_not_found"),
             (ApiError::TooManyServices { most: 50 }, 409, "too_many_services"),
             (ApiError::SoulKeyRequired, 401, "unauthorized"),
+            (ApiError::SoulKeyUnknown, 401, "unauthorized"),
+            (ApiError::SoulKeyNotForAgents, 401, "access_token_invalid"),
             (ApiError::UnsupportedMediaType, 415, "unsupported_media_type"),
             (ApiError::PaymentProcessing(Box::new(context.clone())), 500, "payment_processing_error"),
             (ApiError::PaymentUnchecked(Box::new(context)), 503, "provider_unavailable"),

@@ -14,6 +14,9 @@ pub const MAX_APPROVAL_BYTES: usize = 100;
 /// Longest `X-Max-Cost-USDC`; no float is written with more digits.
 pub const MAX_COST_BYTES: usize = 40;
 
+/// How a soul key begins, which is sent where an access token is.
+pub const SOUL_KEY_PREFIX: &str = "soul_";
+
 /// A header's value, trimmed; `None` if it is absent or empty.
 pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, ApiError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
