@@ -171,7 +171,8 @@ pub async fn hear(toolbox: &Toolbox, id: RequestId, is_last: bool) -> Result<Opt
     Ok((is_said_over || must_be_over).then(|| now.plus(AGAIN)))
 }
 
-/// Ends a call that lasts longer than was paid for, or that its owner no longer wants. If that fails, it is tried again with the next look.
+/// Ends a call that lasts longer than was paid for, or whose owner has frozen its calls. If that fails, it is tried again with
+/// the next look.
 pub(crate) async fn end(toolbox: &Toolbox, provider: &str, control: &str) {
     if let Err(error) = providers::hang_up(toolbox, provider, control, Instant::now() + ASK).await {
         log::failure("a call that must be over could not be ended", &error.detail());
