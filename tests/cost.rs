@@ -31,10 +31,10 @@ const MOST_FOR_RECIPIENT: Units = Units { requests: 10.2, reads: 5.3, writes: 8.
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 24.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
 // A call answered here, with one turn.
-const MOST_FOR_INBOUND_CALL: Units = Units { requests: 50.0, reads: 30.0, writes: 46.0, messages: 1.0 };
-const MOST_FOR_TURN: Units = Units { requests: 11.2, reads: 5.7, writes: 5.2, messages: 0.0 };
-const MOST_FOR_WORDY_TURN: Units = Units { reads: 8.5, ..MOST_FOR_TURN };
-const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 82.0, reads: 50.0, writes: 80.0, messages: 2.0 };
+const MOST_FOR_INBOUND_CALL: Units = Units { requests: 52.0, reads: 31.0, writes: 46.0, messages: 1.0 };
+const MOST_FOR_TURN: Units = Units { requests: 12.2, reads: 6.2, writes: 5.2, messages: 0.0 };
+const MOST_FOR_WORDY_TURN: Units = Units { reads: 9.0, ..MOST_FOR_TURN };
+const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 87.0, reads: 52.5, writes: 80.0, messages: 2.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 6.0, reads: 2.5, writes: 4.0, messages: 0.0 };
 const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
 
@@ -584,7 +584,8 @@ fn a_received_text_makes_four_reads_and_three_writes() {
     });
 }
 
-/// The callee pays for these. A turn: the caller's token and rate limit, the call, its turn taken and answered, both turns.
+/// The callee pays for these. A turn: the caller's token and rate limit, the call, a freeze of
+/// the callee, its turn taken and answered, both turns.
 #[test]
 fn a_turn_of_a_call_costs_the_same() {
     run(async {

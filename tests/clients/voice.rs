@@ -105,7 +105,7 @@ fn the_commands_of_the_manual_work_in_their_order() {
         let text = String::from_utf8_lossy(&output.stdout);
         for said in [
             // How your number answers.
-            r#""webhook_secret":"whsec_"#,
+            r#""first_message":"Bakery Ann, "#,
             // Call another agent: a turn, its end, and what the callee reads.
             r#""said":"Our opening hours are 7 to 18 on weekdays.""#,
             r#""ended_reason":"caller_hung_up""#,

@@ -213,9 +213,10 @@ fn check_call(call: &Call, job: &Job) {
         return;
     }
     assert_eq!(job.outcome, Some(Outcome::Completed), "a call that took place is not free: {call:?} {job:?}");
-    let (ended, _) = state.ended().expect("the end of a call is on record before its job ends");
+    let (ended, why) = state.ended().expect("the end of a call is on record before its job ends");
     let millis = u64::try_from(ended.millis() - state.answered.millis()).expect("it ended after it began");
-    let minutes = millis.div_ceil(60_000).max(1);
+    // A call that was to be passed on, and could not be, is free.
+    let minutes = if why == Ended::TransferFailed { 0 } else { millis.div_ceil(60_000).max(1) };
     assert!(minutes <= u64::from(state.minutes), "longer than what is held covers: {call:?}");
     let (charged, credited) = asked::charged(job);
     assert_eq!(charged.micro(), MINUTE.micro() * minutes, "the minutes that it began: {call:?} {job:?}");
@@ -233,6 +234,7 @@ fn word(call: &Call) -> &'static str {
         Some((_, Ended::Silence)) => "ended in silence",
         Some((_, Ended::TimeLimit)) => "ended by their length",
         Some((_, Ended::CreditLimit)) => "cut by credits",
+        Some((_, Ended::Frozen)) => "ended by a freeze",
         Some((_, Ended::Failed)) => panic!("no call of the exchange fails: {call:?}"),
     }
 }

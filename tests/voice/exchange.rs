@@ -20,7 +20,7 @@ use tools_voice::dialogue::{Speaker, Turn};
 use tools_voice::velocity::{self, MAX_A_DAY, MAX_MINUTES_TO_NUMBER, MAX_TO_NUMBER, MAX_UNANSWERED};
 use tools_voice::{calls, exchange};
 
-use super::{Agent, EXCHANGE, MINUTE, call_id, data, settings};
+use super::{Agent, CALLS, EXCHANGE, MINUTE, call_id, data, settings};
 use crate::approvals::{APPROVER, POLICY, decide, link};
 use crate::support::{Answer, run, stack, stack_with};
 
@@ -98,7 +98,7 @@ fn a_caller_speaks_in_turns() {
         taken.answering = Some(clock.now().plus(Duration::from_secs(30)));
         taken.revision += 1;
         assert!(calls::change(db, &taken).await.expect("a database"));
-        refused_until(&carl.say(call, "Hello?").await, (409, "turn_in_progress"), 31);
+        refused_until(&carl.say(call, "Hello?").await, (409, "turn_in_progress"), 2);
         clock.advance(Duration::from_secs(30));
         assert_eq!(carl.hears(call, "When are you open?").await["said"], "We are open from 7 to 18 h.");
 
@@ -362,6 +362,78 @@ fn the_emergency_stop_stops_dials_and_no_open_call() {
     });
 }
 
+/// Its owner pays for it, whoever talks on.
+#[test]
+fn a_callee_ends_an_open_call_by_a_freeze_or_by_hanging_up() {
+    run(async {
+        let (stack, clock) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 20 * MINUTE, json!({"allowed_tools": []})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        let freeze = async |is_frozen: bool| {
+            let rules = account::change_rules(&stack.app.db, bob.payer.agent(), |account| {
+                account.frozen.tools.clear();
+                account.frozen.tools.extend(is_frozen.then(|| "voice".to_owned()));
+            });
+            rules.await.expect("a database");
+        };
+        // Its caller's next words find it, or its job.
+        for is_said in [true, false] {
+            let call = call_id(&carl.ring(&of_bob.number).await);
+            carl.hears(call, "How much is bread?").await;
+            clock.advance(Duration::from_secs(50));
+            carl.hears(call, "How much is bread?").await;
+            clock.advance(Duration::from_secs(20));
+            freeze(true).await;
+            if is_said {
+                assert_eq!(carl.say(call, "And rolls?").await.error(), (409, "call_ended".to_owned()));
+            } else {
+                send_or_log(&*stack.queue, call, None).await;
+            }
+            let ended = bob.charged(call).await;
+            let end = (&ended["ended_reason"], &ended["duration_seconds"], &ended["charge_usdc"]);
+            assert_eq!(end, (&json!("frozen"), &json!(70), &json!("0.700000")), "{ended}");
+            let seen = carl.dialled(call).await;
+            assert_eq!(seen["ended_reason"], "assistant_hung_up", "a freeze is the callee's own affair: {seen}");
+            freeze(false).await;
+        }
+
+        let call = call_id(&carl.ring(&of_bob.number).await);
+        for _ in 0..2 {
+            let ended = data(&bob.hang_up(call).await);
+            assert_eq!((&ended["status"], &ended["ended_reason"]), (&json!("ended"), &json!("assistant_hung_up")));
+        }
+        assert_eq!(carl.say(call, "Hello?").await.error(), (409, "call_ended".to_owned()));
+        assert_eq!(bob.charged(call).await["charge_usdc"], "0.350000");
+        assert_eq!(bob.credits(&stack).await, 15 * MINUTE);
+    });
+}
+
+#[test]
+fn pages_by_id_leave_out_no_call_of_one_millisecond() {
+    run(async {
+        let (stack, _) = standing_still().await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({"max_minutes": 1})).await;
+        let (carl, _) = Agent::with_number(&stack).await;
+        for _ in 0..3 {
+            short_call(&carl, &of_bob).await;
+        }
+        let ids = |calls: &[Value]| calls.iter().map(|call| call["id"].clone()).collect::<Vec<_>>();
+        let all = ids(&bob.calls("").await);
+        for of_number in [String::new(), format!("&phone_number_id={}", of_bob.id)] {
+            let mut seen: Vec<Value> = Vec::new();
+            for _ in 0..4 {
+                let before =
+                    seen.last().map_or_else(String::new, |last| format!("&before={}", last.as_str().expect("an id")));
+                seen.extend(ids(&bob.calls(&format!("?limit=1{before}{of_number}")).await));
+            }
+            assert_eq!((seen.len(), &seen), (3, &all));
+        }
+        // Another agent's call has no place here.
+        let answer = carl.payer.get(&format!("{CALLS}?before={}", all[0].as_str().expect("an id"))).await;
+        assert_eq!(answer.error(), (400, "invalid_request".to_owned()), "{}", answer.text);
+    });
+}
+
 #[test]
 fn long_transcripts_are_cut_from_a_list_and_counted() {
     run(async {
@@ -478,6 +550,7 @@ fn refused_dials_cost_nothing() {
             (json!({"to": second.number}), 400, "invalid_request"),
             (json!({"to": of_bob.number, "from": of_erin.number}), 400, "invalid_request"),
             (json!({"to": of_erin.number}), 404, "number_not_in_service"),
+            (json!({"to": of_erin.number, "from": null}), 404, "number_not_in_service"),
             (json!({"to": "+14155552671"}), 404, "number_not_in_service"),
         ] {
             let answer = carl.payer.change("POST", EXCHANGE, &body).await;
@@ -494,10 +567,10 @@ fn refused_dials_cost_nothing() {
         let unknown = (404, "call_not_found".to_owned());
         for stranger in [&erin, &bob] {
             assert_eq!(stranger.say(call, "Hello").await.error(), unknown);
-            assert_eq!(stranger.hang_up(call).await.error(), unknown);
             let seen = stranger.payer.get(&format!("{EXCHANGE}/{call}")).await;
             assert_eq!(seen.error(), unknown);
         }
+        assert_eq!(erin.hang_up(call).await.error(), unknown);
         assert_eq!(carl.payer.get(&format!("{EXCHANGE}/none")).await.error(), unknown);
         assert_eq!(carl.dialled(call).await["status"], "in-progress");
     });
@@ -540,6 +613,8 @@ fn a_dial_keeps_to_the_owners_action_policy() {
             let put = carl.payer.change("PUT", POLICY, &put).await;
             assert_eq!(put.status, 200, "{}", put.text);
         };
+        let (_, of_dana) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let before = call_id(&carl.ring(&of_dana.number).await);
         // No minute of the day is in both of these.
         let (day, night) = (json!({"start": "06:00", "end": "18:00"}), json!({"start": "18:00", "end": "06:00"}));
         let hours = |mut hours: Value| {
@@ -573,10 +648,14 @@ fn a_dial_keeps_to_the_owners_action_policy() {
             let body = json!({"to": of_bob.number}).to_string();
             carl.payer.client.send("POST", EXCHANGE, &headers, body).await.expect("an answer")
         };
+        // A dial from a number that is in a call does not use it up.
+        assert_eq!(dial("busy").await.error(), (409, "line_busy".to_owned()));
+        assert_eq!(carl.hang_up(before).await.status, 200);
         let first = data(&dial("approved").await);
         // If its answer was lost, the same dial needs no other approval.
         forget(&stack, &carl, "approved").await;
         assert_eq!(call_id(&data(&dial("approved").await)), call_id(&first));
+        assert_eq!(carl.hang_up(call_id(&first)).await.status, 200);
         assert_eq!(dial("another").await.error(), (403, "approval_invalid".to_owned()));
         assert_eq!(bob.calls("").await.len(), 1);
 

@@ -32,6 +32,7 @@ fn a_second_agent_calls_and_its_callee_reads() {
         let first = call_id(&rung);
         let open = bob.call(first).await;
         assert_eq!((&open["status"], &open["charge_usdc"]), (&json!("in-progress"), &Value::Null), "{open}");
+        assert_eq!(open["held_usdc"], "1.750000", "{open}");
         assert_eq!(bob.credits(&stack).await, 0, "they are held for the longest call");
         assert_eq!(ada.hears(first, "How much does bread cost?").await["said"], "Bread costs 4 dollars.");
         let asked = "I am Ada, about an order of ten loaves for tomorrow at noon.";
@@ -177,6 +178,13 @@ fn closed_numbers_do_what_their_settings_say() {
         assert_eq!((&to_cem["mode"], &to_cem["charge_usdc"]), (&json!("in_hours"), &json!("0.350000")));
         assert_eq!((bob.credits(&stack).await, cem.credits(&stack).await), (18 * MINUTE, 19 * MINUTE));
 
+        // A transfer to a number that cannot be reached is free.
+        bob.configure(&of_bob, &settings(with(closed("transfer"), "transfer_number", json!("+14155552671")))).await;
+        let failed = data(&ada.dial(&of_bob.number).await);
+        assert_eq!(failed["call"]["ended_reason"], "transfer_failed", "{failed}");
+        assert_eq!(bob.charged(call_id(&failed)).await["charge_usdc"], "0.000000");
+        assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
+
         // It declines. That is free, on record, and no event.
         bob.configure(&of_bob, &settings(closed("decline"))).await;
         let declined = data(&ada.dial(&of_bob.number).await);
@@ -194,11 +202,11 @@ fn closed_numbers_do_what_their_settings_say() {
         assert_eq!(bob.credits(&stack).await, 18 * MINUTE);
         let told = bob.payer.get("/v1/tools/notifications").await.json();
         let told = told["notifications"].as_array().expect("a list").iter();
-        assert_eq!(told.filter(|note| note["type"] == "voice_completed").count(), 2, "none for what was declined");
+        assert_eq!(told.filter(|note| note["type"] == "voice_completed").count(), 3, "none for what was declined");
         let hooks = data(&bob.payer.get("/v1/webhooks").await);
         let hook = hooks["webhooks"][0]["id"].as_str().unwrap_or_else(|| panic!("{hooks}")).to_owned();
         let events = data(&bob.payer.get(&format!("/v1/webhooks/{hook}/deliveries")).await);
-        assert_eq!(events["deliveries"].as_array().expect("a list").len(), 2, "{events}");
+        assert_eq!(events["deliveries"].as_array().expect("a list").len(), 3, "{events}");
 
         // Switched off, or never set up: there is no such number.
         let off = closed("take_message");

@@ -15,6 +15,7 @@ use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use futures_util::stream;
 use gate::limits;
+use ledger::account;
 use local::{Options, Stack};
 use platform::store::queue;
 use serde_json::{Value, json};
@@ -670,6 +671,26 @@ fn a_call_that_vapi_says_nothing_about_is_ended_when_its_credit_ends() {
             "{call}"
         );
         assert_eq!((&call["summary"], bob.credits(&stack).await), (&json!("It was cut."), 0));
+    });
+}
+
+/// With minutes of credit left.
+#[test]
+fn a_freeze_ends_an_open_call_at_vapi() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let stack = vapi.stack().await;
+        let (bob, of_bob) = Agent::answering(&stack, 3 * MINUTE, json!({})).await;
+        let now = stack.app.clock.now();
+        vapi.rings("019h", line_of(&of_bob), now);
+        assistant(&vapi.posts(&stack, "assistant-request", "019h").await);
+        vapi.becomes("019h", &json!({"status": "in-progress", "startedAt": now.to_string()}));
+        let freeze = account::change_rules(&stack.app.db, bob.payer.agent(), |account| {
+            account.frozen.tools.insert("voice".to_owned());
+        });
+        freeze.await.expect("a freeze");
+        looked_at(&stack, &bob, newest(&bob).await).await;
+        assert_eq!(vapi.call("019h")["status"], "ended");
     });
 }
 

@@ -54,6 +54,7 @@ pub enum Declined {
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
     CallerHungUp,
+    /// Or the owner of the number that was called.
     AssistantHungUp,
     /// It was passed on: by the exchange, as a call of its own, or by the provider.
     Transferred,
@@ -65,14 +66,16 @@ pub enum Ended {
     Silence,
     /// The provider lost it, or its job was given up. It costs nothing.
     Failed,
+    /// The owner froze its calls meanwhile.
+    Frozen,
 }
 
 impl Ended {
-    /// The reason as the caller sees it. `credit_limit` becomes `time_limit`, so callers learn nothing about the callee's credits.
+    /// The reason as the caller sees it, who learns nothing about the callee's credits and freezes.
     pub fn to_caller(self) -> &'static str {
         match self {
             Ended::CallerHungUp => "caller_hung_up",
-            Ended::AssistantHungUp => "assistant_hung_up",
+            Ended::AssistantHungUp | Ended::Frozen => "assistant_hung_up",
             Ended::Transferred => "transferred",
             Ended::TransferFailed => "transfer_failed",
             Ended::TimeLimit | Ended::CreditLimit => "time_limit",
@@ -137,6 +140,10 @@ pub enum Event {
     /// The exchange passed the call to another number.
     PassedOn,
     HungUp,
+    /// The owner of the number that was called hung up.
+    CalleeHungUp,
+    /// That owner froze its calls.
+    Frozen,
     Failed,
     /// Only time has passed.
     Looked,
@@ -198,6 +205,8 @@ pub fn next(config: &InboundConfig, state: &State, now: Timestamp, event: Event)
         Event::TransferFailed => state.ending(now, Ended::TransferFailed),
         Event::PassedOn if !talking => state.ending(now, Ended::Transferred),
         Event::HungUp => state.ending(now, Ended::CallerHungUp),
+        Event::CalleeHungUp => state.ending(now, Ended::AssistantHungUp),
+        Event::Frozen => state.ending(now, Ended::Frozen),
         Event::Failed => state.ending(now, Ended::Failed),
         Event::Looked | Event::Heard | Event::Uses(Tool::EndCall) | Event::PassedOn => state,
     }
@@ -247,11 +256,13 @@ impl State {
         ))
     }
 
-    /// The minutes that it is charged, once it has ended; at most those that were held, and none of a call that failed: that is
-    /// the provider's fault, or ours.
+    /// The minutes that it is charged, once it has ended; at most those that were held. None of a call that failed: that is the
+    /// provider's fault, or ours. None of a call of the exchange that was to be passed on, and could not be before its caller
+    /// said anything. (By a provider, strangers could make such calls without end at the operator's expense.)
     pub fn charged_minutes(&self) -> Option<u32> {
         match self.ended()? {
             (_, Ended::Failed) => Some(0),
+            (_, Ended::TransferFailed) if self.silence_secs > 0 && self.heard == self.answered => Some(0),
             _ => Some(started_minutes(self.length()?).min(self.minutes)),
         }
     }
@@ -349,6 +360,20 @@ mod tests {
                 false,
                 Some((61, Ended::CallerHungUp, 2)),
             ),
+            (
+                "the callee hangs up",
+                only(&[]),
+                vec![(30, Event::CalleeHungUp)],
+                false,
+                Some((30, Ended::AssistantHungUp, 1)),
+            ),
+            (
+                "frozen while it is passed on",
+                config(),
+                vec![(50, Event::Heard), (61, transfer), (62, Event::Frozen)],
+                false,
+                Some((62, Ended::Frozen, 2)),
+            ),
             ("the assistant hangs up", config(), vec![(54, end)], false, Some((54, Ended::AssistantHungUp, 1))),
             ("it may not", only(&[]), vec![(5, end)], false, None),
             ("passed on", config(), vec![(5, transfer)], true, None),
@@ -370,7 +395,7 @@ mod tests {
                 passing(),
                 vec![(9, Event::TransferFailed)],
                 false,
-                Some((9, Ended::TransferFailed, 1)),
+                Some((9, Ended::TransferFailed, 0)),
             ),
             ("nothing is heard while it is passed on", config(), vec![(5, transfer), (54, Event::Heard)], true, None),
             (
@@ -404,6 +429,18 @@ mod tests {
             assert_eq!(state.phase == Phase::Transferred, is_passed_on, "{name}");
             let found = state.ended().map(|(time, why)| (time, why, state.charged_minutes().unwrap()));
             assert_eq!(found, ended.map(|(secs, why, minutes)| (at(secs), why, minutes)), "{name}");
+        }
+    }
+
+    /// Otherwise strangers could have numbers outside rung without end, and nobody would pay.
+    #[test]
+    fn only_the_exchange_tries_a_transfer_for_nothing() {
+        let passing =
+            InboundConfig { business_hours: open(&[Day::Mon]), after_hours: AfterHours::Transfer, ..config() };
+        for (is_local, minutes) in [(true, 0), (false, 1)] {
+            let Answer::Answered { state } = ring(Some(&passing), NOON, 100, is_local) else { panic!("not answered") };
+            let ended = next(&passing, &state, at(9), Event::TransferFailed);
+            assert_eq!(ended.charged_minutes(), Some(minutes), "{ended:?}");
         }
     }
 

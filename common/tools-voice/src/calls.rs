@@ -140,6 +140,17 @@ struct StoredConfig {
     expires: i64,
 }
 
+/// Where a page of a list ends, itself not included.
+#[derive(Clone, Copy, Debug)]
+pub enum Before {
+    Time(Timestamp),
+    /// The place of a call. Others of the same millisecond may be on either side of it.
+    Call {
+        id: RequestId,
+        created: Timestamp,
+    },
+}
+
 /// An item of a list of calls.
 #[derive(Serialize, Deserialize)]
 struct Listed {
@@ -298,22 +309,29 @@ pub async fn turns(db: &Db, id: RequestId) -> Result<Vec<Turn>, StoreError> {
     Ok(turns.into_iter().map(|turn| Turn { speaker: turn.speaker, text: turn.text }).collect())
 }
 
-/// Inbound calls of an agent, newest first: at most `limit` (1 to 100), of one of its numbers if that is given, rung before
-/// this time, without their settings. Expired calls that are not deleted yet are among them.
+/// Inbound calls of an agent, newest first: at most `limit` (1 to 100), of one of its numbers if that is given, before this
+/// place, without their settings. Expired calls that are not deleted yet are among them.
 pub async fn list(
     db: &Db,
     agent: AgentId,
     phone_id: Option<Uuid>,
-    before: Option<Timestamp>,
+    before: Option<Before>,
     limit: usize,
 ) -> Result<Vec<Call>, StoreError> {
     let prefix = list_prefix(phone_id);
     // A key goes on behind its time, so those of this very time are greater. A colon is greater than any digit.
-    let last = format!("{prefix}{}", before.map_or_else(|| ":".to_owned(), millis));
-    let limit = limit.clamp(1, MAX_PAGE);
-    let query = Query::between(&db.tables.messages, &list_partition(agent), &prefix, &last, limit)?;
+    let (last, seen) = match before {
+        None => (":".to_owned(), None),
+        Some(Before::Time(time)) => (millis(time), None),
+        Some(Before::Call { id, created }) => (format!("{}#{id}", millis(created)), Some(id)),
+    };
+    let (last, limit) = (format!("{prefix}{last}"), limit.clamp(1, MAX_PAGE));
+    // The call itself is in the range.
+    let most = limit + usize::from(seen.is_some());
+    let query = Query::between(&db.tables.messages, &list_partition(agent), &prefix, &last, most)?;
     let listed: Vec<Listed> = db.query(query.newest_first().latest()).await?;
-    let keys: Vec<Key> = listed.into_iter().map(|listed| key(listed.id)).collect();
+    let listed = listed.into_iter().map(|listed| listed.id).filter(|id| Some(*id) != seen);
+    let keys: Vec<Key> = listed.take(limit).map(key).collect();
     let calls: Vec<Option<Call>> = db.batch_get(&db.tables.messages, &keys, true).await?;
     Ok(calls.into_iter().flatten().collect())
 }
@@ -344,6 +362,10 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
         "receipt_id": call.receipt_id,
         "created_at": call.created.to_string(),
     });
+    let open = call.state.as_ref().filter(|_| call.is_open());
+    if let Some(held) = open.and_then(|state| plan::price_of(state.minutes, call.price)) {
+        view["held_usdc"] = json!(held.to_string());
+    }
     if let Some(transcript) = transcript {
         view["transcript"] = if transcript.is_empty() { Value::Null } else { json!(transcript) };
     }

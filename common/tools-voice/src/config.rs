@@ -111,6 +111,17 @@ static CLOCK: Format = Format {
     message: "must be a time of day as HH:MM, up to 24:00",
 };
 
+/// Of Vapi such as `Elliot`, of Telnyx such as `Azure.en-US-Ava:DragonHDLatestNeural`.
+static VOICE: Format = Format {
+    name: None,
+    pattern: Some("^[A-Za-z0-9][A-Za-z0-9._ :-]*$"),
+    matches: |text| {
+        text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "._ :-".contains(c))
+    },
+    message: "must begin with a letter or a digit, and have only letters of English, digits, and . _ : - or blanks",
+};
+
 const TIME: Kind = Kind::Text { min: 5, max: 5, format: Some(&CLOCK) };
 static DAY: Kind = Kind::Choice(&Day::NAMES);
 static WINDOW: Kind = Kind::Object {
@@ -134,7 +145,7 @@ pub static FIELDS: &[Field] = &[
     Field::optional("first_message", MESSAGE, "What callers hear first during business hours"),
     Field::optional(
         "voice_id",
-        Kind::Text { min: 1, max: MAX_VOICE, format: None },
+        Kind::Text { min: 1, max: MAX_VOICE, format: Some(&VOICE) },
         "A voice of the voice provider; the default one if this is left out",
     ),
     Field::optional("language", Kind::Choice(&Language::NAMES), "multi: the caller's. Default: en"),
@@ -278,9 +289,10 @@ impl Given {
         // A line of its own in a message would pass as words of the caller in the transcript.
         let message = |text: Option<String>| text.and_then(|text| dialogue::cleaned(&text, MAX_MESSAGE));
         InboundConfig {
-            prompt: self.prompt,
+            // Its lines stay.
+            prompt: self.prompt.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\r' | '\t')).collect(),
             first_message: message(self.first_message),
-            voice_id: self.voice_id.filter(|id| !id.trim().is_empty()),
+            voice_id: self.voice_id,
             language: self.language,
             allowed_tools,
             transfer_number,
@@ -412,7 +424,11 @@ mod tests {
             (json!({"prompt": text(8_001)}), "prompt"),
             (with(json!({"first_message": text(501)})), "first_message"),
             (with(json!({"after_hours_message": text(501)})), "after_hours_message"),
-            (with(json!({"voice_id": text(101)})), "voice_id"),
+            (with(json!({"voice_id": "a".repeat(101)})), "voice_id"),
+            (with(json!({"voice_id": ""})), "voice_id"),
+            (with(json!({"voice_id": " "})), "voice_id"),
+            (with(json!({"voice_id": "Elliot\nx"})), "voice_id"),
+            (with(json!({"voice_id": "../../x"})), "voice_id"),
             (with(json!({"language": "pl"})), "language"),
             (with(json!({"allowed_tools": ["send_sms"]})), "allowed_tools.0"),
             (with(json!({"allowed_tools": ["end_call", "end_call", "end_call"]})), "allowed_tools"),
@@ -466,6 +482,7 @@ mod tests {
         for body in [
             json!({"prompt": text(8_000)}),
             with(json!({"first_message": text(500), "after_hours_message": text(500)})),
+            with(json!({"voice_id": "Azure.en-US-Ava:DragonHDLatestNeural"})),
             with(json!({"max_minutes": 1})),
             with(json!({"max_minutes": 60})),
             with(open("UTC", json!(vec![window("09:00", "10:00"); 14]))),
@@ -473,6 +490,12 @@ mod tests {
         ] {
             assert!(read_json(body.clone()).is_ok(), "{body}");
         }
+    }
+
+    #[test]
+    fn a_prompt_keeps_its_lines_and_no_other_control_characters() {
+        let config = read_json(json!({"prompt": "You answer\u{0}.\n\tBe brief.\u{1b}\r\n"})).unwrap();
+        assert_eq!(config.prompt, "You answer.\n\tBe brief.\r\n");
     }
 
     #[test]

@@ -128,6 +128,8 @@ pub(crate) async fn wakes(db: &Db, inbound: RequestId, placed: Option<(RequestId
 /// more than our own clock, by which the call may have ended already. Nothing is asked about a call of the exchange, or one that
 /// the provider has told about.
 ///
+/// A call is ended there if its length is over, or if its owner has frozen its calls.
+///
 /// Returns when to ask again, if the call must be over and the provider does not say so yet. `is_last`: it cannot be asked
 /// again. Without an answer, in the end, the call failed, and costs nothing.
 ///
@@ -143,7 +145,8 @@ pub async fn hear(toolbox: &Toolbox, id: RequestId, is_last: bool) -> Result<Opt
     // The name is needed beside the call, which is given away.
     let name = call.provider.clone().unwrap_or_default();
     let name = name.as_str();
-    let must_be_over = !call.now(now).is_open();
+    // Whoever freezes its calls would go on paying for this one.
+    let must_be_over = !call.now(now).is_open() || ringing::is_frozen(db, call.agent).await?;
     let is_said_over = match providers::ask(toolbox, name, &of_provider, Instant::now() + ASK).await {
         Ok(Heard::Over(facts)) if facts.is_whole || is_last || now >= facts.ended.plus(ANALYSIS) => {
             return store(db, call, &facts).await.map(|()| None);
@@ -168,10 +171,11 @@ pub async fn hear(toolbox: &Toolbox, id: RequestId, is_last: bool) -> Result<Opt
     Ok((is_said_over || must_be_over).then(|| now.plus(AGAIN)))
 }
 
-/// Ends a call that lasts longer than was paid for. If that fails, it is tried again with the next look.
+/// Ends a call that lasts longer than was paid for, or whose owner has frozen its calls. If that fails, it is tried again with
+/// the next look.
 pub(crate) async fn end(toolbox: &Toolbox, provider: &str, control: &str) {
     if let Err(error) = providers::hang_up(toolbox, provider, control, Instant::now() + ASK).await {
-        log::failure("a call that is too long could not be ended", &error.detail());
+        log::failure("a call that must be over could not be ended", &error.detail());
     }
 }
 

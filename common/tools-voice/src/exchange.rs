@@ -60,7 +60,7 @@ pub enum Dialled {
 pub enum Said {
     /// The call may have ended with it.
     Answer { call: Call, text: String, passed_on: Option<Box<Dialled>> },
-    /// The call had ended before.
+    /// The call had ended before, or ends now because its callee has frozen its calls.
     Over(Call),
     /// Another turn is being answered, until then at the latest.
     Busy { until: Timestamp },
@@ -184,6 +184,11 @@ pub async fn hang_up(toolbox: &Toolbox, id: RequestId) -> Result<Option<Call>, S
     ending::apply(&toolbox.db, id, toolbox.clock.now(), Event::HungUp).await
 }
 
+/// The owner of the called number hangs up. A call that has ended stays as it is. `None`: there is no such call.
+pub async fn hang_up_by_callee(toolbox: &Toolbox, id: RequestId) -> Result<Option<Call>, StoreError> {
+    ending::apply(&toolbox.db, id, toolbox.clock.now(), Event::CalleeHungUp).await
+}
+
 /// Rings, and greets if the call is answered. Passes nothing on.
 async fn begin(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Dialled, StoreError> {
     match ringing::ring(toolbox, ring).await? {
@@ -235,6 +240,11 @@ async fn take_turn(toolbox: &Toolbox, id: RequestId) -> Result<Taken, StoreError
         let next = call::next(config, state, now, Event::Heard);
         if next.ended().is_some() {
             let ended = ending::apply(db, id, now, Event::Looked).await?;
+            return Ok(Taken::Not(Said::Over(ended.unwrap_or(call))));
+        }
+        // Its owner would go on paying.
+        if ringing::is_frozen(db, call.agent).await? {
+            let ended = ending::apply(db, id, now, Event::Frozen).await?;
             return Ok(Taken::Not(Said::Over(ended.unwrap_or(call))));
         }
         if let Some(until) = call.answering.filter(|until| now < *until) {

@@ -21,7 +21,7 @@ use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox};
 use crate::call::Event;
 use crate::calls::{self, Call};
 use crate::dialogue::{self, Turn};
-use crate::{answers, ending, events, notices, plan};
+use crate::{answers, ending, events, notices, plan, ringing};
 
 /// Time limit of a run.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -86,6 +86,11 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
         return Ok(Some(Output::waiting(again, SOURCE)));
     }
     let Some(mut call) = ending::apply(db, id, now, Event::Looked).await? else { return Ok(None) };
+    // A provider's call is ended there ([`events::hear`]).
+    if call.is_open() && call.provider.is_none() && ringing::is_frozen(db, call.agent).await? {
+        let Some(ended) = ending::apply(db, id, now, Event::Frozen).await? else { return Ok(None) };
+        call = ended;
+    }
     if call.is_open() && task.is_over {
         let answered = call.state.as_ref().map_or(now, |state| state.answered);
         let end = now.min(answered.plus(FIRST_MINUTE));

@@ -492,7 +492,7 @@ impl Called<'_> {
 /// Why a call has ended, as the result says it. The assistant is the caller's here.
 fn word(why: Ended) -> &'static str {
     match why {
-        Ended::AssistantHungUp => "callee_hung_up",
+        Ended::AssistantHungUp | Ended::Frozen => "callee_hung_up",
         why => why.to_caller(),
     }
 }

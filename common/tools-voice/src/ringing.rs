@@ -141,7 +141,17 @@ fn covered(account: &Account, price: Usdc) -> u32 {
 
 /// Whether a freeze or a debt stops calls, regardless of credits.
 fn is_stopped(account: &Account) -> bool {
-    account.frozen.stops(None, TOOL, SERVICE_PAYEE).is_some() || !account.debt.is_zero()
+    freezes_calls(account) || !account.debt.is_zero()
+}
+
+fn freezes_calls(account: &Account) -> bool {
+    account.frozen.stops(None, TOOL, SERVICE_PAYEE).is_some()
+}
+
+/// Whether this owner has frozen its calls, from an eventually consistent read. That ends open ones, too. A debt does not: what
+/// they cost is held.
+pub(crate) async fn is_frozen(db: &Db, owner: AgentId) -> Result<bool, StoreError> {
+    Ok(freezes_calls(&account::glance(db, owner).await?))
 }
 
 /// A call that is not decided yet.

@@ -76,14 +76,10 @@ fn number_key(caller: AgentId, to: &Number, day: i64) -> Key {
 /// Takes the line of a caller's number for this call. `false`: it is busy with another.
 pub async fn take_line(db: &Db, number: &str, call: RequestId, now: Timestamp) -> Result<bool, StoreError> {
     let before: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
-    if let Some(before) = before.as_ref().filter(|before| before.call != call) {
-        let is_busy = match calls::glance(db, before.call).await? {
-            Some(other) => other.now(now).is_open(),
-            None => now < before.until,
-        };
-        if is_busy {
-            return Ok(false);
-        }
+    if let Some(before) = &before
+        && before.is_busy(db, call, now).await?
+    {
+        return Ok(false);
     }
     let put = Write::put(&db.tables.messages, line_key(number), &Line { call, until: now.plus(DIALLING) })?;
     let put = match before {
@@ -96,6 +92,15 @@ pub async fn take_line(db: &Db, number: &str, call: RequestId, now: Timestamp) -
     // A write whose answer was lost is sent again by the SDK, and then refused by its own success.
     let found: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
     Ok(found.is_some_and(|found| found.call == call))
+}
+
+/// Whether the line of a caller's number is busy with another call than this one. [`take_line`] has the last word.
+pub async fn is_line_busy(db: &Db, number: &str, call: RequestId, now: Timestamp) -> Result<bool, StoreError> {
+    let line: Option<Line> = db.get_latest(&db.tables.messages, line_key(number)).await?;
+    match line {
+        Some(line) => line.is_busy(db, call, now).await,
+        None => Ok(false),
+    }
 }
 
 /// Frees the line of a call that did not come about.
@@ -170,6 +175,19 @@ pub async fn unanswered(
         .bind("never", Timestamp::default())?
         .bind("call", call)?;
     db.write_if(over).await.map(drop)
+}
+
+impl Line {
+    /// With another call than this one.
+    async fn is_busy(&self, db: &Db, call: RequestId, now: Timestamp) -> Result<bool, StoreError> {
+        if self.call == call {
+            return Ok(false);
+        }
+        Ok(match calls::glance(db, self.call).await? {
+            Some(other) => other.now(now).is_open(),
+            None => now < self.until,
+        })
+    }
 }
 
 impl ToNumber {

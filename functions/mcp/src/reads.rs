@@ -149,7 +149,7 @@ pub static READS: &[Read] = &[
         path: "/v1/tools/voice/inbound",
         fields: &[
             PAGE,
-            Field::optional("before", SHORT, "Only calls that rang before this time; ISO 8601"),
+            Field::optional("before", SHORT, "The id of the previous page's last call, or a time; ISO 8601"),
             Field::optional("phone_number_id", SHORT, "Only calls to this number, by its id in {phone_numbers}"),
             Field::optional("include_transcript", Kind::Choice(&["true", "false"]), "true: with transcripts"),
         ],
@@ -173,6 +173,7 @@ pub static READS: &[Read] = &[
         path: "/v1/tools/voice/exchange",
         fields: &[
             Field::required("to", Kind::Text { min: 1, max: 32, format: None }, "The number, such as +12025550123"),
+            Field::optional("from", Kind::Text { min: 1, max: 32, format: None }, "Which of your numbers calls"),
             KEY,
             APPROVAL,
         ],
@@ -194,7 +195,7 @@ pub static READS: &[Read] = &[
     Read {
         name: "voice_hang_up",
         title: "Hang up",
-        about: "Ends a call that you dialled with {voice_dial}",
+        about: "Ends a call that you dialled with {voice_dial}, or one from another agent that your number took",
         group: "voice",
         method: Method::POST,
         path: "/v1/tools/voice/exchange/{call_id}/hang-up",

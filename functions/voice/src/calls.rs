@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use base::clock::Timestamp;
-use base::ids::RequestId;
+use base::ids::{AgentId, RequestId};
 use futures_util::future::try_join_all;
 use gate::respond;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::Toolbox;
 use tools_voice::call::Event;
-use tools_voice::calls::{self, Call, Direction, MAX_PAGE, RECORDING_VALID};
+use tools_voice::calls::{self, Before, Call, Direction, MAX_PAGE, RECORDING_VALID};
 use tools_voice::config::Language;
 use tools_voice::{dialogue, ending, providers, spoken};
 use uuid::Uuid;
@@ -36,13 +36,19 @@ pub async fn list(State(state): State<Voice>, RawQuery(query): RawQuery, headers
     let answer = async {
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, MAX_PAGE).unwrap_or(DEFAULT_LIMIT);
-        let before = params.time("before");
+        // A call's id, or a time.
+        let before_call: Option<RequestId> = params.text("before").and_then(|text| text.parse().ok());
+        let before = if before_call.is_none() { params.time("before") } else { None };
         let phone_id: Option<Uuid> = params.parsed("phone_number_id");
         let with_transcripts = params.flag("include_transcript").unwrap_or(false);
         params.check()?;
         let app = state.app();
         let caller = app.caller(&headers, Scope::Read).await?;
         let (db, now) = (&app.db, app.clock.now());
+        let before = match before_call {
+            Some(id) => Some(place(db, caller.agent, id).await?),
+            None => before.map(Before::Time),
+        };
         let mut found = calls::list(db, caller.agent, phone_id, before, limit).await?;
         // They count as gone. DynamoDB deletes them later.
         found.retain(|call| !call.is_expired(now));
@@ -139,6 +145,15 @@ pub(crate) async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Resu
     let looked = ending::apply(&state.app().db, id, now, Event::Looked).await?;
     queue_job(state, id).await;
     Ok(looked.unwrap_or(call))
+}
+
+/// The place of an agent's call in its lists.
+async fn place(db: &Db, agent: AgentId, id: RequestId) -> Result<Before, ApiError> {
+    let call = calls::glance(db, id).await?;
+    let call = call.filter(|call| call.agent == agent && call.direction == Direction::Inbound);
+    let call =
+        call.ok_or_else(|| ApiError::field("before", "is neither a time nor the id of a call to your numbers"))?;
+    Ok(Before::Call { id, created: call.created })
 }
 
 async fn transcript(db: &Db, id: RequestId) -> Result<Option<String>, StoreError> {

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
 use tools_voice::call::{Ended, State as Answered, started_seconds};
-use tools_voice::calls::{self, Call};
+use tools_voice::calls::{self, Call, Direction};
 use tools_voice::dialogue::{self, MAX_SAID};
 use tools_voice::exchange::{self, Dialled, Said};
 use tools_voice::{outbound, ringing, velocity};
@@ -29,11 +29,17 @@ use crate::calls::looked_at;
 use crate::{Voice, call_not_found, counted, queue_job};
 
 const DAY_SECS: i64 = 24 * 3600;
+/// When somebody who spoke too early may try again. Most answers take less.
+const SPEAK_AGAIN_SECS: u64 = 2;
 
 /// `POST /v1/tools/voice/exchange`: 201 with what the caller hears first. A call that was declined is 200.
 pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let body = json_body(&headers, body).await?;
+        let mut body = json_body(&headers, body).await?;
+        // As if it were left out.
+        if body.get("from").is_some_and(Value::is_null) {
+            body.remove("from");
+        }
         if let Some(refused) = body.get("to").and_then(Value::as_str).and_then(phone::emergency) {
             return Err(refused);
         }
@@ -58,6 +64,13 @@ pub async fn dial(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
             // The rules allowed it when it rang, and its approval is used up.
             let has_rung = key.is_some() && calls::glance(&state.app().db, id).await?.is_some();
             if !has_rung {
+                // An approval is for one dial, and is not used up by one that cannot ring.
+                if headers::approval_id(&headers)?.is_some()
+                    && velocity::is_line_busy(&state.app().db, from.number.as_str(), id, state.app().clock.now())
+                        .await?
+                {
+                    return rang(&state, Dialled::Busy).await;
+                }
                 // Otherwise what the owner forbids to buy could be had for nothing.
                 state.gate.check_free(&outbound::SPEC, &caller, &input, &headers).await?;
             }
@@ -95,14 +108,19 @@ pub async fn say(State(state): State<Voice>, Segment(id): Segment, headers: Head
     respond(answer.await)
 }
 
-/// `POST /v1/tools/voice/exchange/{id}/hang-up`: a call that has ended stays as it is.
+/// `POST /v1/tools/voice/exchange/{id}/hang-up`, by the caller or by the owner of the number that was called. A call that has
+/// ended stays as it is.
 pub async fn hang_up(State(state): State<Voice>, Segment(id): Segment, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         // A body is not needed, and nothing in it is read.
         read_body(body, gate::MAX_BODY_BYTES).await?;
         let caller = state.app().caller(&headers, Scope::Write).await?;
-        let call = own_call(&state, &caller, &id).await?;
-        let call = exchange::hang_up(state.toolbox(), call.id).await?.ok_or_else(call_not_found)?;
+        let call = call_of(&state, &caller, &id).await?;
+        let ended = match call.caller == Some(caller.agent) {
+            true => exchange::hang_up(state.toolbox(), call.id).await?,
+            false => exchange::hang_up_by_callee(state.toolbox(), call.id).await?,
+        };
+        let call = ended.ok_or_else(call_not_found)?;
         queue_if_ended(&state, &call).await;
         Ok(private_json(StatusCode::OK, &json!({"success": true, "data": view(&call)})))
     };
@@ -182,10 +200,17 @@ async fn line_of(state: &Voice, agent: AgentId, named: Option<Number>, to: &Numb
 
 /// A call that this agent dialled, as it is stored.
 async fn own_call(state: &Voice, caller: &Caller, id: &str) -> Result<Call, ApiError> {
+    let call = call_of(state, caller, id).await?;
+    if call.caller == Some(caller.agent) { Ok(call) } else { Err(call_not_found()) }
+}
+
+/// A call that this agent dialled, or that its number took from an agent here.
+async fn call_of(state: &Voice, caller: &Caller, id: &str) -> Result<Call, ApiError> {
     let id: RequestId = id.parse().map_err(|_| call_not_found())?;
     let (call, now) = (calls::glance(&state.app().db, id).await?, state.app().clock.now());
-    let own = call.filter(|call| call.caller == Some(caller.agent) && call.provider.is_none() && !call.is_expired(now));
-    own.ok_or_else(call_not_found)
+    let call = call.filter(|call| call.provider.is_none() && !call.is_expired(now)).ok_or_else(call_not_found)?;
+    let took = call.direction == Direction::Inbound && call.agent == caller.agent;
+    if took || call.caller == Some(caller.agent) { Ok(call) } else { Err(call_not_found()) }
 }
 
 /// The id of a call that is dialled with an idempotency key: that of the call which this dial has made since the key was first
@@ -259,7 +284,7 @@ async fn answered(state: &Voice, said: Said) -> Result<(StatusCode, Value), ApiE
             status: StatusCode::CONFLICT,
             code: "turn_in_progress",
             message: "the assistant is answering what you said before; speak again in a few seconds".to_owned(),
-            retry_after_secs: secs_until(until, state.app().clock.now()),
+            retry_after_secs: secs_until(until, state.app().clock.now()).min(SPEAK_AGAIN_SECS),
         }),
         Said::TooFast { until } => Err(ApiError::Later {
             status: StatusCode::TOO_MANY_REQUESTS,

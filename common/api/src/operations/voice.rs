@@ -92,12 +92,13 @@ pub static INBOUND_CALL: Named = Named {
             .about("decline: declined by its hours; null if it was declined for another reason"),
         has("started_at", Shape::OrNull(&Shape::Time)).about("When it was answered"),
         has("ended_at", Shape::OrNull(&Shape::Time)),
-        has("duration_seconds", Shape::Integer).about("Rounded up"),
+        has("duration_seconds", Shape::Integer).about("Rounded up; 0 while it lasts"),
         has("summary", Shape::OrNull(&Shape::Text)).about("Soon after its end"),
         has("charge_usdc", Shape::OrNull(&Shape::Usdc)).about("The begun minutes; null while it lasts"),
+        may("held_usdc", Shape::Usdc).about("While it lasts: what it holds of your credits, for its longest length"),
         has("receipt_id", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time).about("When it rang"),
-        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, or a debt"),
+        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, also while it lasted, or a debt"),
         may("transcript", Shape::OrNull(&Shape::Text)).about("A line for each thing that was said"),
         may("transcript_omitted", Shape::Is(true)).about("It does not fit into this list: read the call alone"),
         may("recording_url", Shape::OrNull(&Shape::Uri))
@@ -117,7 +118,7 @@ static DIALLED: Named = Named {
         has("status", STATUS),
         has("started_at", Shape::OrNull(&Shape::Time)),
         has("ended_at", Shape::OrNull(&Shape::Time)),
-        has("duration_seconds", Shape::Integer).about("Rounded up"),
+        has("duration_seconds", Shape::Integer).about("Rounded up; 0 while it lasts"),
         has("created_at", Shape::Time),
         has("ended_reason", Shape::OrNull(&ENDED_FOR_CALLER)).about("Null while it lasts, and if it was declined"),
         may("passed_on_to", Shape::Uuid).about("The id of the call that goes on at another number"),
@@ -183,7 +184,7 @@ pub static OPERATIONS: &[Operation] = &[
         .about(
             "Replaces the whole settings: what is left out gets its default, and a `webhook_url` that is left out is removed. \
              Calls are paid from your credits, for each begun minute. A call that is going on keeps the settings with which it \
-             was answered.",
+             was answered; `hangUp` and a freeze end it.",
         )
         .auth(WALLET)
         .headers(&[IDEMPOTENCY_KEY])
@@ -216,8 +217,9 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 20"),
             Field::optional(
                 "before",
-                Kind::Text { min: 0, max: 64, format: Some(&schemas::TIME) },
-                "Only calls that rang before this time: `created_at` of the last one gives the next page",
+                Kind::Text { min: 0, max: 64, format: None },
+                "Only calls before this one, by its `id`: that of the last one gives the next page. Or a time: only calls that \
+                 rang before it",
             ),
             Field::optional(
                 "phone_number_id",
@@ -243,7 +245,7 @@ pub static OPERATIONS: &[Operation] = &[
             to: "getInboundCall",
             parameters: &[("id", "$response.body#/data/calls/0/id")],
         }])
-        .beyond_schema("`before` has to be a time, and `phone_number_id` an id"),
+        .beyond_schema("`before` has to be the id of a call to your numbers or a time, and `phone_number_id` an id"),
     Operation::get("/v1/tools/voice/inbound/{id}", "getInboundCall", "One call to your number, with its transcript")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The call", Shape::Object(&[OK, has("data", Shape::Ref(&INBOUND_CALL))]))])
@@ -309,8 +311,11 @@ pub static OPERATIONS: &[Operation] = &[
             (429, "too_many_turns"),
         ])
         .beyond_schema("`text` has more than blank and invisible characters"),
-    Operation::post("/v1/tools/voice/exchange/{id}/hang-up", "hangUp", "Ends a call that you made")
-        .about("The same again changes nothing.")
+    Operation::post("/v1/tools/voice/exchange/{id}/hang-up", "hangUp", "Ends a call that you made, or that your number took")
+        .about(
+            "For the caller, and for the owner of the number that was called, inside the deployment. The same again changes \
+             nothing.",
+        )
         .auth(Auth::Agent)
         .body(Body::Open(&[]))
         .answers(&[Answer::ok("The call as it ended", ONE_DIALLED)])
