@@ -510,6 +510,12 @@ fn a_misplaced_cap_or_dry_run_is_refused_before_money_moves() {
         let called = mcp_calls::call(&payer.client, &by_token, "agora_soul_execute", arguments, json!({})).await;
         assert_eq!(called["structuredContent"]["details"][0]["path"], "input.dry_run", "{called}");
         assert_eq!(shop.get("/jobs").await.json()["jobs"], json!([]));
+        // Said in both places, it is meant for both.
+        let both = json!({
+            "slug": "sells-words", "service": "summary", "input": {"text": "a b", "dry_run": true}, "dry_run": true,
+        });
+        let called = mcp_calls::call(&payer.client, &by_token, "agora_soul_execute", both, json!({})).await;
+        assert_eq!(called["structuredContent"]["dry_run"], true, "{called}");
         let balance = payer.get("/v1/tools/balance").await.json();
         assert_eq!(balance["credits_balance"], "0.100000", "{balance}");
     });

@@ -60,7 +60,9 @@ fn main() -> std::process::ExitCode {
 
 async fn run() -> Result<(), Error> {
     platform::http::log::for_people();
-    let mut environment: HashMap<String, String> = std::env::vars().collect();
+    // An empty variable counts as not set.
+    let set = std::env::vars().filter(|(_, value)| !value.trim().is_empty());
+    let mut environment: HashMap<String, String> = set.collect();
     environment.entry("PORT".to_owned()).or_insert_with(|| DEFAULT_PORT.to_owned());
     let file = SettingsFile::read(Path::new(SETTINGS_FILE))?;
     for warning in settings::check(&environment, &file)? {

@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use catalog::CATALOG;
+use gate::guard;
 use http::{HeaderValue, Method, StatusCode, header};
 use market::checkout;
 use platform::http::headers::is_dry_run;
@@ -276,9 +277,20 @@ async fn cross_origin(request: Request, next: impl AsyncFnOnce(Request) -> Respo
     response
 }
 
-/// Refuses `X-Dry-Run` on free routes that change something, so that nothing changes by surprise. The gate handles dry runs
-/// of priced calls; a read is the same either way.
+/// Refuses a dry run, a cap or an idempotency key in the address of a priced call, where nobody reads it; and `X-Dry-Run` on
+/// free routes that change something, so that nothing changes by surprise. The gate handles dry runs of priced calls; a read is
+/// the same either way.
 async fn dry_runs(request: Request, next: Next) -> Response {
+    if let Some(query) = request.uri().query()
+        && request.method() == Method::POST
+        && find("POST", request.uri().path()).is_some_and(|route| !FREE.contains(&route))
+    {
+        let mut names = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+        if let Some((name, header)) = names.find_map(|name| Some((name.to_string(), guard(&name)?))) {
+            let refusal = ApiError::field(&name, format!("is not read in the address; send the header {header}"));
+            return refused(&request, refusal);
+        }
+    }
     let refusal = match is_dry_run(request.headers()) {
         Ok(false) => return next.run(request).await,
         Ok(true) => ApiError::field("X-Dry-Run", "only priced calls can be dry runs"),

@@ -91,7 +91,7 @@ use challenge::Offer;
 use checkout_binding::CheckoutBinding;
 use claiming::Sale;
 use order::Order;
-pub use order::{Call, InputShape, Listing, empty_body, ignored, parse_body};
+pub use order::{Call, InputShape, Listing, empty_body, guard, ignored, parse_body};
 use rules::Proposed;
 
 /// Largest body of a tool call, unless its route takes more.

@@ -343,8 +343,8 @@ impl<'a> Order<'a> {
     }
 }
 
-/// The header that a name means which is spelt without its signs, or in another case.
-fn guard(name: &str) -> Option<&'static str> {
+/// The header of a guard that a name means, however it is spelt: `max_cost`, `dryRun`.
+pub fn guard(name: &str) -> Option<&'static str> {
     // A longer name is none, and must not fill the error.
     if name.len() > 32 {
         return None;
@@ -354,19 +354,19 @@ fn guard(name: &str) -> Option<&'static str> {
     GUARDS.iter().find(|(guard, _)| *guard == letters).map(|(_, header)| *header)
 }
 
-/// Refuses a guard of the purchase where nobody reads it: in the body, in the address, or in a header of another name.
+/// Refuses a guard of the purchase where nobody reads it: in the body, or in a header of another name. (In the address, the
+/// routes refuse it.)
 fn misplaced_guards(call: &Call<'_>, body: &Map<String, Value>) -> Vec<FieldError> {
     let is_own = |name: &str| call.tool.input.iter().any(|field| field.name == name);
-    let query = call.resource.split_once('?').map_or("", |(_, query)| query);
-    let query: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name.into_owned()).collect();
-    let elsewhere = body.keys().filter(|name| !is_own(name)).chain(&query);
-    let elsewhere = elsewhere
+    let inside = body
+        .keys()
+        .filter(|name| !is_own(name))
         .filter_map(|name| Some(FieldError::new(name, format!("is not read here; send the header {}", guard(name)?))));
     let misspelt = call.headers.keys().filter_map(|name| {
         let meant = guard(name.as_str()).filter(|meant| !call.headers.contains_key(*meant))?;
         Some(FieldError::new(name.as_str(), format!("is not read; the header is {meant}")))
     });
-    elsewhere.chain(misspelt).take(MAX_IGNORED).collect()
+    inside.chain(misspelt).take(MAX_IGNORED).collect()
 }
 
 /// The goal of a decision context: `goalId`, or `goal_id`, as receipts spell it.

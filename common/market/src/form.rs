@@ -263,7 +263,9 @@ impl ProfileChange {
         }
         let name = reader.given("name", shown(1, MAX_NAME_CHARS, false));
         let bio = reader.nullable("bio", shown(0, MAX_BIO_CHARS, true));
-        let avatar_url = reader.nullable("avatar_url", avatar);
+        // One that was stored before there was a rule may be sent back.
+        let stays = body.get("avatar_url").is_some_and(|given| *given == shown_now["avatar_url"]);
+        let avatar_url = if stays { None } else { reader.nullable("avatar_url", avatar) };
         if reader.errors.is_empty() {
             let bio = bio.map(|bio| bio.filter(|bio| !bio.is_empty()));
             Ok(ProfileChange { name, bio, avatar_url })

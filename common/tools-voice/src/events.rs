@@ -30,6 +30,8 @@ const ASK: Duration = Duration::from_secs(15);
 pub(crate) const ANALYSIS: Duration = Duration::from_secs(90);
 /// Pause before a provider is asked again.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
+/// Longest time between two looks at a call that goes on at its provider: so soon a freeze ends it.
+pub(crate) const LOOKS: Duration = Duration::from_secs(5 * 60);
 /// How long a provider is asked about a call that must be over.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How long a call is shown of which the provider never says how long it was.
@@ -245,9 +247,10 @@ fn was_connected(facts: &Facts) -> bool {
     facts.started.is_some() || facts.why == Ended::Transferred
 }
 
-/// An end by its reason, unless it was the length that was paid for.
+/// An end by its reason, unless it was the length that was paid for. What failed costs nothing, also at that length.
 fn because(state: State, why: Ended) -> State {
     match state.phase {
+        Phase::Ended { at, .. } if why == Ended::Failed => State { phase: Phase::Ended { at, why }, ..state },
         Phase::Ended { at, why: Ended::CallerHungUp } => {
             // Vapi counts the seconds a little differently.
             let why = if why == Ended::TimeLimit { state.must_end().1 } else { why };

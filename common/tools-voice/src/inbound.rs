@@ -87,7 +87,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     }
     let Some(mut call) = ending::apply(db, id, now, Event::Looked).await? else { return Ok(None) };
     // A provider's call is ended there ([`events::hear`]).
-    if call.is_open() && call.provider.is_none() && ringing::is_frozen(db, call.agent).await? {
+    if call.is_open() && call.provider.is_none() && !task.is_over && ringing::is_frozen(db, call.agent).await? {
         let Some(ended) = ending::apply(db, id, now, Event::Frozen).await? else { return Ok(None) };
         call = ended;
     }
@@ -97,7 +97,7 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
         let Some(ended) = ending::apply(db, id, end, Event::Failed).await? else { return Ok(None) };
         call = ended;
     }
-    if let Some(until) = next_look(&call).filter(|_| call.is_open()) {
+    if let Some(until) = next_look(&call, now).filter(|_| call.is_open()) {
         return Ok(Some(Output::waiting(until, SOURCE)));
     }
     // What is being said now belongs to the record.
@@ -111,11 +111,11 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Found {
     Ok(Some(Output::new(calls::view(&call, None, None), SOURCE).charging(charged)))
 }
 
-/// When an open call ends if nobody speaks again.
-fn next_look(call: &Call) -> Option<Timestamp> {
+/// When to look at an open call again: when it ends if nobody speaks again.
+fn next_look(call: &Call, now: Timestamp) -> Option<Timestamp> {
     match call.provider {
         None => call.state.as_ref().map(|state| state.must_end().0),
-        Some(_) => call.until(),
+        Some(_) => call.until().map(|until| until.min(now.plus(events::LOOKS))),
     }
 }
 

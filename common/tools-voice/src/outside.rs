@@ -34,7 +34,7 @@ use tools_sms::providers::lines;
 
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::dialogue::{self, Turn, cleaned};
-use crate::events::{self, AGAIN, ANALYSIS, PATIENCE};
+use crate::events::{self, AGAIN, ANALYSIS, LOOKS, PATIENCE};
 use crate::outbound::{self, caller};
 use crate::plan::{self, MAX_TARGETS, Price};
 use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, telnyx, vapi};
@@ -619,8 +619,7 @@ impl Leg<'_> {
         if quiet::is_quiet(row.to.region(), now) {
             return not("it is night where the number is");
         }
-        let frozen = account::glance(&self.toolbox.db, row.agent).await?.frozen;
-        if frozen.stops(self.task.token, outbound::SPEC.name, SERVICE_PAYEE).is_some() {
+        if self.is_frozen(row).await? {
             return not(Unavailable::FrozenByOwner.as_str());
         }
         let deadline = Instant::now() + ASK;
@@ -653,6 +652,11 @@ impl Leg<'_> {
             }
             Placed::Unknown => Ok(Ok(next)),
         }
+    }
+
+    async fn is_frozen(&self, row: &Row) -> Result<bool, StoreError> {
+        let frozen = account::glance(&self.toolbox.db, row.agent).await?.frozen;
+        Ok(frozen.stops(self.task.token, outbound::SPEC.name, SERVICE_PAYEE).is_some())
     }
 
     async fn submit(&self, row: &Row) -> Placed {
@@ -703,10 +707,11 @@ impl Leg<'_> {
             }
             Ok(Heard::Over(_)) => now.plus(AGAIN),
             Ok(Heard::Open { control }) => {
-                if let Some(control) = control.filter(|_| self.task.is_over || now >= must_end) {
+                let must_be_over = self.task.is_over || now >= must_end || self.is_frozen(row).await?;
+                if let Some(control) = control.filter(|_| must_be_over) {
                     events::end(self.toolbox, row.provider(), &control).await;
                 }
-                must_end.max(now.plus(AGAIN))
+                if must_be_over { now.plus(AGAIN) } else { must_end.min(now.plus(LOOKS)).max(now.plus(AGAIN)) }
             }
             Ok(Heard::NoSuchCall) => {
                 return Ok(self.not_called("the call provider knows no such call"));

@@ -99,15 +99,16 @@ async fn check_payer(
 async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
     let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
     let source = phone::source(config);
+    let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
+    let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
+    let minutes = minutes.min(MAX_MINUTES);
+    check_targets(&toolbox, &request, minutes).await?;
+    // After that: it may have found the number lost.
     let own = match request.agent {
         Some(agent) => phone::of_agent(db, agent, source).await?,
         None => None,
     };
     let to = NAMED.numbers(&request.input);
-    let minutes = request.input.get("max_duration_minutes").and_then(Value::as_u64);
-    let minutes = minutes.and_then(|minutes| u32::try_from(minutes).ok()).unwrap_or(DEFAULT_MINUTES);
-    let minutes = minutes.min(MAX_MINUTES);
-    check_targets(&toolbox, &request, minutes).await?;
     let from = own.as_ref().filter(|own| own.lost_at.is_none()).map(|own| own.number.clone());
     let fee = match own {
         Some(_) => Usdc::ZERO,

@@ -135,7 +135,14 @@ impl Catalog {
         ];
         for (variable, names) in named {
             let unknown = names.into_iter().filter(|name| !asked.contains(&name.as_str()));
-            problems.extend(unknown.map(|name| format!("{variable} names {name:?}, which is not a known provider")));
+            // A key may stand where its name belongs.
+            let is_name = |name: &str| {
+                name.len() <= 24 && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'))
+            };
+            problems.extend(unknown.map(|name| match is_name(name) {
+                true => format!("{variable} names {name:?}, which is not a known provider"),
+                false => format!("{variable} has a name that is not shown here, because no provider has one like it"),
+            }));
         }
         let countries = [("SMS_COUNTRIES", &config.sms.countries), ("VOICE_COUNTRIES", &config.voice.countries)];
         for (variable, countries) in countries {

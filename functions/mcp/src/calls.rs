@@ -73,7 +73,7 @@ pub fn headers(parts: &Parts, meta: &JsonObject) -> Result<HeaderMap, ApiError> 
     Ok(headers)
 }
 
-/// Refuses a member of `_meta` that means one of [`IN_META`] and is spelt differently: dropped, a cap or a dry run would be lost.
+/// Refuses a member of `_meta` that means a cap, a dry run or an idempotency key, and is spelt differently: it would be lost.
 fn check_spelling(meta: &JsonObject) -> Result<(), ApiError> {
     let bare = |name: &str| {
         let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
@@ -81,8 +81,10 @@ fn check_spelling(meta: &JsonObject) -> Result<(), ApiError> {
     };
     for name in meta.keys().filter(|name| name.len() <= 32 && !IN_META.contains(&name.as_str())) {
         let meant = match bare(name).as_str() {
-            "maxcost" | "maxcostusd" => Some("x-max-cost-usdc"),
-            other => IN_META.into_iter().find(|known| bare(known) == other),
+            "maxcost" | "maxcostusd" | "maxcostusdc" => Some("x-max-cost-usdc"),
+            "dryrun" => Some("x-dry-run"),
+            "idempotencykey" => Some("idempotency-key"),
+            _ => None,
         };
         if let Some(meant) = meant {
             return Err(ApiError::field(&format!("_meta.{name}"), format!("is not read; it is spelt {meant}")));
@@ -125,11 +127,19 @@ pub fn pay(headers: &mut HeaderMap, meta: &JsonObject) -> Result<(), ApiError> {
 
 /// Refuses arguments that nothing would read, before money moves: models misspell caps, too. What a soul's service is given goes
 /// to its seller as it is; but what concerns the purchase is not for the seller.
-fn check_names(spec: &ToolSpec, arguments: &JsonObject) -> Result<(), ApiError> {
+///
+/// `said`: the arguments of the purchase that the call has.
+fn check_names(spec: &ToolSpec, arguments: &JsonObject, said: &[&str]) -> Result<(), ApiError> {
     let also: Vec<&str> = path_fields(spec).iter().chain(RECEIPT_FIELDS).map(|field| field.name).collect();
     let mut wrong = input::unknown(spec.input, &also, arguments);
+    for wrong in wrong.iter_mut().filter(|wrong| arguments.contains_key(&wrong.path)) {
+        let known = spec.input.iter().map(|field| field.name).chain(also.iter().copied());
+        let known: Vec<&str> = known.chain(PURCHASE_FIELDS.iter().map(|field| field.name)).collect();
+        wrong.message = format!("is not an argument of this tool; known are {}", known.join(", "));
+    }
     let given = arguments.get("input").and_then(Value::as_object).filter(|_| spec.name == EXECUTION.name);
-    for field in PURCHASE_FIELDS.iter().filter(|field| given.is_some_and(|given| given.contains_key(field.name))) {
+    let is_given = |name: &str| given.is_some_and(|given| given.contains_key(name)) && !said.contains(&name);
+    for field in PURCHASE_FIELDS.iter().filter(|field| is_given(field.name)) {
         let message = "concerns the purchase: put it beside input; if the service takes it, too, say it in both places";
         wrong.push(FieldError::new(format!("input.{}", field.name), message));
     }
@@ -148,6 +158,8 @@ impl Shop {
         let mut headers = headers(parts, meta)?;
         input::validate(PURCHASE_FIELDS, &arguments).map_err(ApiError::InvalidRequest)?;
         let names = ["idempotency-key", "x-max-cost-usdc", "x-approval-id", "x-dry-run"];
+        let said = PURCHASE_FIELDS.iter().map(|field| field.name).filter(|name| arguments.contains_key(*name));
+        let said: Vec<&str> = said.collect();
         for (field, name) in PURCHASE_FIELDS.iter().zip(names) {
             // If the work has an argument of the same name (the key of an identity check), it has the same meaning and goes
             // to both.
@@ -171,7 +183,7 @@ impl Shop {
         }
         pay(&mut headers, meta)?;
         let fields = path_fields(spec);
-        check_names(spec, &arguments)?;
+        check_names(spec, &arguments, &said)?;
         let path = filled(spec.path(), &input::validate(fields, &arguments).map_err(ApiError::InvalidRequest)?)?;
         for field in fields {
             arguments.remove(field.name);

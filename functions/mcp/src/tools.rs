@@ -11,7 +11,7 @@ use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use tools::soul::{EXECUTION, PURCHASE};
-use tools::spec::{self, Answer, Catalog, MARKET, Price, TOP_UP, ToolSpec};
+use tools::spec::{self, Answer, Catalog, MARKET, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
 use tools_lookups::lookups;
 
 use crate::reads::{READS, Read, SHORT, SLUG};
@@ -431,6 +431,10 @@ fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
         // An argument that the work also has keeps the work's own schema, which says more.
         for (name, brief) in of_purchase() {
             into.entry(name).or_insert(brief);
+        }
+        // Of the receipt's members, the rarer ones only by name.
+        for field in RECEIPT_FIELDS {
+            into.entry(field.name).or_insert_with(|| json!({}));
         }
     }
     schema

@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::post;
 use base::encoding::base64_any;
+use base::input;
 use gate::app::App;
 use gate::limits::{self, Owned};
 use http::request::Parts;
@@ -141,8 +142,11 @@ impl<S: ServerHandler> Frame<S> {
             .ok_or_else(|| refuse(StatusCode::NOT_ACCEPTABLE, -32600, "Accept must allow JSON or SSE"))?;
         // The form of the answer is decided here. `rmcp` requires both in `Accept`.
         parts.headers.insert(header::ACCEPT, BOTH);
-        let message: Value = serde_json::from_slice(&body)
-            .map_err(|error| refuse(StatusCode::BAD_REQUEST, -32700, format!("the body is not JSON: {error}")))?;
+        // Also of two caps that a message says, one would be lost.
+        let message = input::parse(&body).map_err(|wrong| {
+            let place = if wrong.path.is_empty() { String::new() } else { format!("{}: ", wrong.path) };
+            refuse(StatusCode::BAD_REQUEST, -32700, format!("{place}{}", wrong.message))
+        })?;
         let response = match message {
             Value::Object(_) => self.one(&parts, &message, body).await,
             Value::Array(batch) => self.batch(&parts, &batch).await?,

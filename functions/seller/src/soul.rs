@@ -59,6 +59,7 @@ async fn own(market: &Market, soul: &Soul) -> Result<Value, ApiError> {
 pub async fn statistics(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let mut params = Params::of(query.as_deref());
+        params.only(&["days"]);
         let days = params.integer("days", 1, statistics::MOST_DAYS).unwrap_or(USUAL_DAYS);
         params.check()?;
         let soul = seller::caller(&market.app, &headers).await?;

@@ -23,11 +23,14 @@ for (let next = 'the first page'; next; ) {
   if (!answer.ok) console.error(answer.status);
   process.exitCode = answer.ok ? 0 : 1;
   const bytes = Buffer.from(await answer.arrayBuffer());
-  const isJson = answer.headers.get('content-type')?.startsWith('application/json');
+  const type = answer.headers.get('content-type') ?? '';
+  const isJson = type.startsWith('application/json');
+  // A file stays as it is.
+  const isWhole = bytes.length === 0 || bytes.at(-1) === 10 || !(isJson || type.startsWith('text/'));
   // A file that breaks off does not end with an error's text.
   const out = answer.ok || !url.searchParams.has('cursor') ? process.stdout : process.stderr;
   if (isJson && process.stdout.isTTY) print(JSON.parse(bytes));
-  else out.write(bytes.length === 0 || bytes.at(-1) === 10 ? bytes : Buffer.concat([bytes, Buffer.from('\n')]));
+  else out.write(isWhole ? bytes : Buffer.concat([bytes, Buffer.from('\n')]));
   next = answer.headers.get('x-next-cursor');
   if (next) url.searchParams.set('cursor', next);
   if (next && !all) {

@@ -25,6 +25,8 @@ const DEFAULT_LIMIT: usize = 20;
 const MOST_READ: usize = 300;
 /// How many receipts are read at a time while looking.
 const BATCH: usize = 100;
+/// How many are read at a time at least: the jobs of some may be forgotten, and one after the other would take long.
+const LEAST: usize = 25;
 
 /// The tools of jobs that no call buys; no catalog has them.
 const OWN: [&str; 1] = ["voice_inbound"];
@@ -129,13 +131,13 @@ pub async fn list(db: &Db, agent: AgentId, filter: &Filter, now: Timestamp) -> R
     let (mut requests, mut read) = (Vec::new(), 0);
     loop {
         // One more than is shown tells whether there are more.
-        let wanted = if looks { BATCH } else { filter.limit + 1 - requests.len() };
+        let wanted = if looks { BATCH } else { (filter.limit + 1 - requests.len()).max(LEAST) };
         let wanted = wanted.min(MOST_READ - read);
         let rows: Vec<Row> = receipt::within(db, agent, span, Order::NewestFirst, after.as_ref(), wanted).await?;
         read += rows.len();
         let at_end = rows.len() < wanted;
         let likely: Vec<&Row> = rows.iter().filter(|row| filter.may_match(row)).collect();
-        for some in likely.chunks(filter.limit + 1) {
+        for some in likely.chunks((filter.limit + 1).max(LEAST)) {
             let jobs = jobs_of(db, some).await?;
             for row in some {
                 let is_shown = |job: &&Job| {

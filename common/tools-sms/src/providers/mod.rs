@@ -56,12 +56,12 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Whether the account no longer has a number. A provider of texts has refused a number before its list is asked for; the
-    /// list of a provider of calls is all that is known. So one that may go on is not believed, nor one in which nothing is
-    /// ours: then it is the deployment that is set up wrongly.
+    /// Whether the account no longer has a number. A lost number never comes back to its agent, so only a list that leaves no
+    /// doubt is believed: it is whole, and all of its numbers are ours and active. Else the number may be among the others, for
+    /// as long as the operator changes something.
     fn has_dropped(&self, number: &Number) -> bool {
-        let count = self.usable.len() + self.not_ready + self.elsewhere;
-        !self.usable.is_empty() && count < MAX_NUMBERS && self.usable.iter().all(|line| line.number != *number)
+        let is_clear = self.not_ready + self.elsewhere == 0 && (1..MAX_NUMBERS).contains(&self.usable.len());
+        is_clear && self.usable.iter().all(|line| line.number != *number)
     }
 }
 
@@ -148,12 +148,13 @@ mod tests {
     use crate::segments::MAX_SEGMENTS;
 
     #[test]
-    fn only_a_whole_list_with_numbers_of_ours_says_that_one_was_dropped() {
+    fn only_a_whole_list_of_our_numbers_says_that_one_was_dropped() {
         let line = |last: u64| Line { number: Number::fictitious(last), id: last.to_string() };
         for (usable, elsewhere, has_dropped) in [
-            (vec![line(1), line(2)], 3, true),
+            (vec![line(1), line(2)], 0, true),
+            (vec![line(1), line(2)], 1, false),
             (vec![line(1), line(7)], 0, false),
-            (vec![line(1)], MAX_NUMBERS - 1, false),
+            ((1..=500).filter(|last| *last != 7).chain([501]).map(line).collect(), 0, false),
             (vec![], 3, false),
             (vec![], 0, false),
         ] {

@@ -36,7 +36,11 @@ pub static SPEC: ToolSpec = ToolSpec {
     expensive: true,
     deadline: Duration::from_secs(110),
     input: &[
-        Field::required("topic", Kind::Text { min: 1, max: 500, format: Some(&A_WORD) }, "A question, several, or a subject"),
+        Field::required(
+            "topic",
+            Kind::Text { min: 1, max: 500, format: Some(&A_WORD) },
+            "A question, several, or a subject",
+        ),
         Field::optional("depth", Kind::Choice(&["deep", "quick"]), "How far to go: deep (default) or quick"),
     ],
     example: || json!({"topic": "When was the first lighthouse with electric light built, and where?", "depth": "quick"}),
