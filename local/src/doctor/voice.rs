@@ -87,7 +87,7 @@ fn say_addresses(base: &str, addresses: &telnyx::Addresses, report: &mut Report)
 }
 
 fn say(base: &str, provider: &str, listed: &Listed, report: &mut Report) {
-    let Listed { usable, not_ready, elsewhere } = listed;
+    let Listed { usable, not_ready, elsewhere, .. } = listed;
     let title = title(provider);
     if *elsewhere > 0 {
         let found =

@@ -53,15 +53,18 @@ pub struct Listed {
     pub not_ready: usize,
     /// How many have an assistant of their own, or belong to another deployment.
     pub elsewhere: usize,
+    /// The numbers of both, where they have one.
+    pub others: Vec<Number>,
 }
 
 impl Listed {
-    /// Whether the account no longer has a number. A lost number never comes back to its agent, so only a list that leaves no
-    /// doubt is believed: it is whole, and all of its numbers are ours and active. Else the number may be among the others, for
-    /// as long as the operator changes something.
+    /// Whether the account no longer has a number. A lost number never comes back to its agent, so a list that may not be whole is
+    /// not believed, nor one in which nothing is ours: then it is the deployment that is set up wrongly. A number that is there
+    /// but not usable is not lost: the operator may be changing something.
     fn has_dropped(&self, number: &Number) -> bool {
-        let is_clear = self.not_ready + self.elsewhere == 0 && (1..MAX_NUMBERS).contains(&self.usable.len());
-        is_clear && self.usable.iter().all(|line| line.number != *number)
+        let count = self.usable.len() + self.not_ready + self.elsewhere;
+        let is_listed = self.others.contains(number) || self.usable.iter().any(|line| line.number == *number);
+        !self.usable.is_empty() && count < MAX_NUMBERS && !is_listed
     }
 }
 
@@ -151,16 +154,18 @@ mod tests {
     fn only_a_whole_list_of_our_numbers_says_that_one_was_dropped() {
         let line = |last: u64| Line { number: Number::fictitious(last), id: last.to_string() };
         for (usable, elsewhere, has_dropped) in [
-            (vec![line(1), line(2)], 0, true),
-            (vec![line(1), line(2)], 1, false),
+            (vec![line(1), line(2)], 3, true),
             (vec![line(1), line(7)], 0, false),
-            ((1..=500).filter(|last| *last != 7).chain([501]).map(line).collect(), 0, false),
+            (vec![line(1)], MAX_NUMBERS - 1, false),
             (vec![], 3, false),
             (vec![], 0, false),
         ] {
-            let listed = Listed { usable, not_ready: 0, elsewhere };
+            let listed = Listed { usable, elsewhere, ..Listed::default() };
             assert_eq!(listed.has_dropped(&Number::fictitious(7)), has_dropped, "{listed:?}");
         }
+        let inactive =
+            Listed { usable: vec![line(1)], not_ready: 1, others: vec![Number::fictitious(7)], ..Listed::default() };
+        assert!(!inactive.has_dropped(&Number::fictitious(7)), "it is there");
     }
 
     #[test]

@@ -97,9 +97,14 @@ pub async fn addresses(toolbox: &Toolbox, deadline: Instant) -> Result<Addresses
 fn sort(phones: &[Value], found: &mut Listed) {
     for phone in phones {
         let number = phone["phone_number"].as_str().and_then(|number| Number::parse(number).ok());
-        match number.filter(|_| phone["status"] == "active") {
-            Some(number) => found.usable.push(Line { id: number.as_str().to_owned(), number }),
-            None => found.not_ready += 1,
+        match number {
+            Some(number) if phone["status"] == "active" => {
+                found.usable.push(Line { id: number.as_str().to_owned(), number });
+            }
+            other => {
+                found.not_ready += 1;
+                found.others.extend(other);
+            }
         }
     }
 }

@@ -61,8 +61,12 @@ fn sorted(base: Option<&str>, answer: &Value) -> Listed {
         match line(phone) {
             None => found.not_ready += 1,
             Some(_) if answers_itself(phone) || is_of_another(phone, hook.as_deref()) => found.elsewhere += 1,
-            Some(line) => found.usable.push(line),
+            Some(line) => {
+                found.usable.push(line);
+                continue;
+            }
         }
+        found.others.extend(phone["number"].as_str().and_then(|number| Number::parse(number).ok()));
     }
     found
 }
