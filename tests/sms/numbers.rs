@@ -131,6 +131,8 @@ async fn die_at(death: Death) -> bool {
         (answer.status < 300).then_some(())
     })
     .await;
+    // If the dead process had paid for one, the second purchase finds it or is paid back.
+    eventually("one fee", || async { (credits(&stack, &ada).await == FEE).then_some(()) }).await;
     eventually("an empty queue", || async { stack.queue.is_idle().then_some(()) }).await;
     let all = listed(&ada).await;
     assert_eq!((all.len(), credits(&stack, &ada).await), (1, FEE), "{death:?}: {all:?}");
