@@ -133,7 +133,7 @@ fn daily_caps_reset_at_midnight_utc() {
             stops.map(|note| note["created_at"].clone()).collect::<Vec<_>>()
         };
         let first = json!(hand.now().minus(Duration::from_secs(1)).to_string());
-        assert_eq!(stops().await, [first.clone()]);
+        assert_eq!(stops().await, std::slice::from_ref(&first));
         hand.advance(Duration::from_secs(1));
         assert_eq!(call().await.status, 200);
         assert_eq!(call().await.status, 403);

@@ -174,6 +174,10 @@ pub type CheckQuoted = fn(&Map<String, Value>, &Map<String, Value>) -> Result<()
 /// Checks who pays, if that is known: the named agent or the payment's signer.
 pub type CheckPayer = for<'a> fn(&'a Toolbox, Option<AgentId>) -> BoxFuture<'a, Result<(), ApiError>>;
 
+/// Makes members of a 202 answer from the service's origin, the request id, the time of the request, its input, and what an
+/// asked quote fixed for the work.
+pub type Accepted = fn(&str, RequestId, Timestamp, &Map<String, Value>, &Map<String, Value>) -> Value;
+
 pub struct ToolSpec {
     /// The wire name, as in `{"tool": "web_read"}`.
     pub name: &'static str,
@@ -238,9 +242,8 @@ pub struct ToolSpec {
     pub refuse: fn(&serde_json::Map<String, Value>) -> Option<ApiError>,
     /// Checks on the input that a schema cannot express, made before a price is quoted.
     pub check: fn(&serde_json::Map<String, Value>, &FetchPolicy) -> Vec<FieldError>,
-    /// Additional members of the 202 answer, from the service's origin, the request id, the time of the request, its input, and
-    /// what an asked quote fixed for the work. Null for none.
-    pub accepted: fn(&str, RequestId, Timestamp, &Map<String, Value>, &Map<String, Value>) -> Value,
+    /// Additional members of the 202 answer. Null for none.
+    pub accepted: Accepted,
     /// A valid input, shown to agents.
     pub example: fn() -> Value,
     /// JSON Schema of the result.

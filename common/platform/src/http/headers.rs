@@ -90,9 +90,10 @@ pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
 
 /// Whether this is a dry run (`X-Dry-Run: true`).
 pub fn is_dry_run(headers: &HeaderMap) -> Result<bool, ApiError> {
-    match not_empty(headers, "x-dry-run")?.map(str::to_ascii_lowercase).as_deref() {
-        None | Some("false" | "0") => Ok(false),
-        Some("true" | "1") => Ok(true),
+    match not_empty(headers, "x-dry-run")? {
+        None | Some("false" | "False" | "0") => Ok(false),
+        // As Python prints it, too.
+        Some("true" | "True" | "1") => Ok(true),
         // A misspelt dry run must not become a charged call.
         Some(_) => Err(ApiError::field("X-Dry-Run", "must be true or false")),
     }
