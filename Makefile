@@ -36,7 +36,7 @@ import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)
 
-test: ## Every test: 25 minutes the first time, 15 after that
+test: ## Every test: 35 minutes the first time, 20 after that
 	@local/test.sh
 
 quick: ## What you changed: its unit tests, and whether the rest compiles (JOURNEYS=webhooks runs those journeys, too)
