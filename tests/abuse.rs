@@ -27,6 +27,13 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
+mod calls;
+mod inbound;
+mod links;
+mod mail;
+mod names;
+mod workers;
+
 use crate::souls_market::{Shop, buy};
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};

@@ -1,0 +1,1 @@
+//! Calls and texts that fail for free or keep what others need.

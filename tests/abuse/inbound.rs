@@ -1,0 +1,1 @@
+//! Mail that strangers send to agents.

@@ -1,0 +1,1 @@
+//! Files handed out by link, and free routes that ask a provider.

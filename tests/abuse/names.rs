@@ -1,0 +1,1 @@
+//! Addresses and names that look like the operator's.
