@@ -17,7 +17,7 @@ use local::{Options, Stack};
 use market::files::{self, FileRow};
 use market::{slots, soul, trials};
 use platform::connections::Connections;
-use platform::mail;
+use platform::mail as own_mail;
 use platform::net::FetchPolicy;
 use platform::providers::outbound::{Ask, OutboundError};
 use platform::store::{Key, Write};
@@ -231,12 +231,12 @@ fn rows() -> Vec<String> {
             MAIL,
             &format!(
                 "{} a day, {} to an address, {} in all",
-                mail::MAX_OF_SOURCE_A_DAY,
-                mail::MAX_MAILS_A_DAY,
-                mail::MAX_IN_ALL_A_DAY
+                own_mail::MAX_OF_SOURCE_A_DAY,
+                own_mail::MAX_MAILS_A_DAY,
+                own_mail::MAX_IN_ALL_A_DAY
             ),
-            Some(f64::from(mail::MAX_OF_SOURCE_A_DAY) * MAIL),
-            Some(f64::from(mail::MAX_IN_ALL_A_DAY) * MAIL),
+            Some(f64::from(own_mail::MAX_OF_SOURCE_A_DAY) * MAIL),
+            Some(f64::from(own_mail::MAX_IN_ALL_A_DAY) * MAIL),
         ),
         row(
             "a registration",
@@ -601,11 +601,11 @@ fn approvals_and_mails_are_limited_per_source_and_day() {
         let body =
             |name: &str| json!({"action_summary": "to buy", "approver": {"email": format!("{name}@example.com")}});
         let told = |answer: &Answer| answer.json()["data"]["notified"].as_bool().unwrap_or_default();
-        it.use_up(&format!("MAILS#{source}"), mail::MAX_OF_SOURCE_A_DAY.into(), 1).await;
+        it.use_up(&format!("MAILS#{source}"), own_mail::MAX_OF_SOURCE_A_DAY.into(), 1).await;
         assert!(told(&ask(&body("one")).await));
         assert!(!told(&ask(&body("two")).await), "whoever asks whomever");
         it.use_up(&format!("MAILS#{source}"), 10, 10).await;
-        it.use_up("MAILS#all", (mail::MAX_IN_ALL_A_DAY - mail::RESERVED_A_DAY).into(), 1).await;
+        it.use_up("MAILS#all", (own_mail::MAX_IN_ALL_A_DAY - own_mail::RESERVED_A_DAY).into(), 1).await;
         assert!(told(&ask(&body("three")).await));
         assert!(!told(&ask(&body("four")).await), "the deployment's");
         // What is left is for agents with money behind them.
@@ -617,7 +617,7 @@ fn approvals_and_mails_are_limited_per_source_and_day() {
         };
         assert!(!told(&ask_as_owner("four").await));
         owner.give_credits(&it.stack, 50_000).await;
-        it.use_up(&format!("MAILS#agent:{}", owner.agent()), mail::MAX_RESERVED_OF_AGENT_A_DAY.into(), 1).await;
+        it.use_up(&format!("MAILS#agent:{}", owner.agent()), own_mail::MAX_RESERVED_OF_AGENT_A_DAY.into(), 1).await;
         assert!(told(&ask_as_owner("four").await));
         assert!(!told(&ask_as_owner("four").await), "one owner cannot use up the share of all");
         it.use_up(&format!("RATE#{source}#approval"), approvals::MAX_OF_SOURCE_A_DAY.into(), 1).await;
