@@ -3,9 +3,9 @@
 //! `crashes`, large mails in `large`.
 
 mod crashes;
-mod identities;
+pub mod identities;
 mod large;
-mod providers;
+pub mod providers;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,31 +35,31 @@ use crate::webhooks;
 const QUOTE: &str = "/v1/tools/email/quote";
 const SEND: &str = "/v1/tools/email/send";
 const INBOX: &str = "/v1/tools/inbox";
-const DOMAINS: &str = "/v1/tools/email/domains";
+pub const DOMAINS: &str = "/v1/tools/email/domains";
 /// The operator's domain.
-const DOMAIN: &str = "agents.test";
+pub const DOMAIN: &str = "agents.test";
 /// micro-USDC per recipient
-const EACH: u64 = 5_000;
+pub const EACH: u64 = 5_000;
 /// How many recipients a new domain may have on its first day.
-const FIRST_DAY: usize = 20;
+pub const FIRST_DAY: usize = 20;
 
-fn office(options: Options) -> Options {
+pub fn office(options: Options) -> Options {
     options.with("EMAIL_DOMAINS", DOMAIN)
 }
 
-async fn post_office(change: impl FnOnce(Options) -> Options) -> Stack {
+pub async fn post_office(change: impl FnOnce(Options) -> Options) -> Stack {
     stack_with(|options| change(office(options))).await
 }
 
 /// A wallet with a dollar and its address on the operator's domain.
 #[derive(Clone)]
-struct Agent {
-    payer: Payer,
-    address: String,
+pub struct Agent {
+    pub payer: Payer,
+    pub address: String,
 }
 
 impl Agent {
-    async fn new(stack: &Stack) -> Agent {
+    pub async fn new(stack: &Stack) -> Agent {
         let payer = Payer::new(stack).await;
         let listed = payer.get(DOMAINS).await;
         assert_eq!(listed.status, 200, "{}", listed.text);
@@ -68,7 +68,7 @@ impl Agent {
     }
 
     /// Asks for a quote as the older clients do: the wallet is named and not proven. An answer to a mail needs the proof.
-    async fn ask(&self, body: &Value) -> Answer {
+    pub async fn ask(&self, body: &Value) -> Answer {
         let (address, proof) = (self.payer.address().to_string(), self.payer.proof("read"));
         let mut headers = vec![("x-agent-id", address.as_str())];
         if body.get("reply_to_email_id").is_some() {
@@ -77,7 +77,7 @@ impl Agent {
         self.payer.client.post(QUOTE, &headers, body).await
     }
 
-    async fn quote(&self, body: &Value) -> Value {
+    pub async fn quote(&self, body: &Value) -> Value {
         let answer = self.ask(body).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()
@@ -91,7 +91,7 @@ impl Agent {
     }
 
     /// Redeems a quote: the 402, its payment, and the answer to that. Another answer than 402 is returned as it is.
-    async fn send(&self, quote: &Value, body: &Value) -> Answer {
+    pub async fn send(&self, quote: &Value, body: &Value) -> Answer {
         let unpaid = self.unpaid(quote, body).await;
         if unpaid.status != 402 {
             return unpaid;
@@ -100,12 +100,12 @@ impl Agent {
     }
 
     /// Quotes, pays, and waits for the job's end.
-    async fn mail(&self, body: &Value) -> Value {
+    pub async fn mail(&self, body: &Value) -> Value {
         let quote = self.quote(body).await;
         self.ended(self.send(&quote, body).await).await
     }
 
-    async fn ended(&self, accepted: Answer) -> Value {
+    pub async fn ended(&self, accepted: Answer) -> Value {
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let body = accepted.json();
         assert_eq!((&body["tool"], &body["status"]), (&json!("email"), &json!("processing")));
@@ -121,7 +121,7 @@ impl Agent {
         body
     }
 
-    async fn mails(&self) -> Vec<Value> {
+    pub async fn mails(&self) -> Vec<Value> {
         self.inbox("include_body=true&limit=200").await["emails"].as_array().expect("a list").clone()
     }
 
@@ -132,17 +132,17 @@ impl Agent {
     }
 
     /// What it has paid on chain so far, and the credits that it has, in micro-USDC.
-    async fn money(&self, stack: &Stack) -> (u64, u64) {
+    pub async fn money(&self, stack: &Stack) -> (u64, u64) {
         let left = u64::try_from(self.payer.balance(stack).await).expect("an amount");
         (1_000_000 - left, books::audit(&stack.app.db, self.payer.agent()).await.credits.micro())
     }
 }
 
-fn mail_to(to: impl Into<Value>) -> Value {
+pub fn mail_to(to: impl Into<Value>) -> Value {
     json!({"to_address": to.into(), "subject": "Hello", "body": "How are you?"})
 }
 
-fn with(mut body: Value, more: Value) -> Value {
+pub fn with(mut body: Value, more: Value) -> Value {
     for (name, value) in more.as_object().expect("members") {
         body[name] = value.clone();
     }
@@ -150,7 +150,7 @@ fn with(mut body: Value, more: Value) -> Value {
 }
 
 /// For how many recipients a mailbox or a provider took the mail.
-fn reached(job: &Value) -> usize {
+pub fn reached(job: &Value) -> usize {
     let counts = &job["result"]["recipients"];
     let count = |state: &&str| counts[*state].as_u64().unwrap_or_default();
     usize::try_from(["accepted", "delivered", "complained"].iter().map(count).sum::<u64>()).expect("a number")
@@ -165,7 +165,7 @@ pub async fn one_day() {
 }
 
 /// Addresses of one agent: what stands behind a `+` in the name does not matter.
-fn boxes(of: &Agent, count: usize) -> Vec<String> {
+pub fn boxes(of: &Agent, count: usize) -> Vec<String> {
     let (name, domain) = of.address.split_once('@').expect("an address");
     (0..count).map(|number| format!("{name}+{number}@{domain}")).collect()
 }

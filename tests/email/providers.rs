@@ -37,7 +37,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    fn to(&self) -> &str {
+    pub fn to(&self) -> &str {
         self.body["Destination"]["ToAddresses"][0].as_str().unwrap_or_default()
     }
 
@@ -154,11 +154,11 @@ impl Ses {
         }
     }
 
-    fn count(&self, to: &str) -> usize {
+    pub fn count(&self, to: &str) -> usize {
         self.asked().iter().filter(|asked| asked.to() == to).count()
     }
 
-    async fn office(&self) -> Stack {
+    pub async fn office(&self) -> Stack {
         self.office_with(|options| options).await
     }
 
@@ -294,7 +294,7 @@ fn a_mail_whose_acceptance_is_unknown_is_never_sent_again() {
 }
 
 /// An event of SES about a message that it was given.
-fn event(kind: &str, asked: &Asked, about: Value) -> Value {
+pub fn event(kind: &str, asked: &Asked, about: Value) -> Value {
     json!({
         "eventType": kind,
         "mail": {
@@ -313,7 +313,7 @@ async fn post(stack: &Stack, message: &Value) -> Answer {
     sns::post(stack, EVENTS, message).await
 }
 
-async fn publish(stack: &Stack, id: &str, event: Value) {
+pub async fn publish(stack: &Stack, id: &str, event: Value) {
     sns::publish(stack, EVENTS, TOPIC, id, &event).await;
 }
 

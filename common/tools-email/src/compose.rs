@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use base::clock::Timestamp;
 use base::digest::{sha256, sha256_parts};
-use base::untrusted_text::is_invisible;
+use base::untrusted_text::visible;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mail_builder::MessageBuilder;
@@ -172,8 +172,8 @@ pub fn bounce(
 /// at most `max` characters. What a reader would decode as an encoded word (RFC 2047) is written apart.
 pub fn header_text(text: &str, max: usize) -> String {
     let spaced = |letter: char| if letter.is_whitespace() { ' ' } else { letter };
-    let shown: String =
-        text.chars().map(spaced).filter(|letter| !letter.is_control() && !is_invisible(*letter)).collect();
+    let spaced: String = text.chars().map(spaced).collect();
+    let shown = visible(&spaced);
     let words: Vec<&str> = shown.split(' ').filter(|word| !word.is_empty()).collect();
     let line: String = words.join(" ").replace("=?", "= ?").chars().take(max).collect();
     line.trim_end().to_owned()

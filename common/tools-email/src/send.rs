@@ -88,11 +88,15 @@ static NAME: Format = Format {
     name: None,
     pattern: None,
     matches: |text| is_one_line(text) && !text.contains(['<', '>']),
-    message: "must be one line without < and >",
+    message: "must be one line without <, > and invisible characters",
 };
 
-static LINE: Format =
-    Format { name: None, pattern: None, matches: is_one_line, message: "must be one line without control characters" };
+static LINE: Format = Format {
+    name: None,
+    pattern: None,
+    matches: is_one_line,
+    message: "must be one line without control or invisible characters",
+};
 
 /// `type/subtype`, without parameters.
 static MEDIA_TYPE: Format = Format {
@@ -202,11 +206,9 @@ const PROGRAMS: [&str; 49] = [
     "wsh",
 ];
 
-/// No control characters and nothing that reorders the line. Joiners are allowed: emoji and some scripts need them.
+/// One line that shows all of itself.
 fn is_one_line(text: &str) -> bool {
-    let reorders = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let breaks = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
-    !text.trim().is_empty() && !text.chars().any(|letter| reorders(letter) || breaks(letter))
+    !text.trim().is_empty() && !untrusted_text::hides_something(text, false)
 }
 
 fn is_media_type(text: &str) -> bool {

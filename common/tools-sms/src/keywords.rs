@@ -4,6 +4,7 @@
 //! full-width or otherwise shaped (Normalization Form KC). The words to end include those of 47 CFR 64.1200(a)(10), which names
 //! "stop," "quit," "end," "revoke," "opt out," "cancel" and "unsubscribe".
 
+use base::untrusted_text::is_invisible;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// What a message asks for.
@@ -40,7 +41,7 @@ const LONGEST: usize = 11;
 /// The keyword that a message is.
 pub fn of(body: &str) -> Option<Keyword> {
     let even = ComposingNormalizerBorrowed::new_nfkc().normalize_iter(body.chars());
-    let letters = even.filter(|letter| letter.is_alphanumeric()).take(LONGEST + 1);
+    let letters = even.filter(|letter| letter.is_alphanumeric() && !is_invisible(*letter)).take(LONGEST + 1);
     let letters: String = letters.flat_map(char::to_uppercase).collect();
     let (_, keyword) = WORDS.iter().find(|(word, _)| *word == letters)?;
     // "Yes?" is a question. Whoever has ended texts must not get them again by mistake.
@@ -60,7 +61,7 @@ mod tests {
             ("stop", Some(Stop)),
             (" Stop.\r\n", Some(Stop)),
             ("\"STOP!\"", Some(Stop)),
-            ("STOP\u{200b}", Some(Stop)),
+            ("STOP\u{200b}\u{3164}", Some(Stop)),
             ("stop all", Some(Stop)),
             ("Unsubscribe", Some(Stop)),
             ("CANCEL", Some(Stop)),

@@ -9,7 +9,7 @@
 
 use base::clock::Timestamp;
 use base::ids::AgentId;
-use base::untrusted_text::visible_with_joiners;
+use base::untrusted_text::visible;
 use messages::ids::message_uuid;
 use platform::store::{Db, StoreError, daily};
 use tools::Toolbox;
@@ -91,7 +91,7 @@ pub async fn receive(toolbox: &Toolbox, incoming: &Incoming<'_>) -> Result<Taken
                 thread_id: inbox::thread_of(agent, incoming.to, &from),
                 from: from.clone(),
                 to: incoming.to.clone(),
-                body: visible_with_joiners(incoming.body).chars().take(MAX_BODY).collect(),
+                body: visible(incoming.body).chars().take(MAX_BODY).collect(),
                 received_at: incoming.at,
                 num_media: incoming.num_media,
                 related_outbound_id: last_out,

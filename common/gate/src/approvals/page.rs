@@ -8,6 +8,7 @@ use axum::response::Response;
 use base::clock::Timestamp;
 use base::digest::sha256;
 use base::encoding::base64_standard;
+use base::untrusted_text::with_code_points;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
@@ -173,9 +174,10 @@ pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Respo
     response
 }
 
-/// Escapes text for HTML elements and quoted attributes. Invisible characters and those that change the text direction are
-/// shown as their code points, so that they cannot mislead the approver.
+/// Escapes text for HTML elements and quoted attributes. Characters that show nothing or change the text direction are shown
+/// as their code points, so that they cannot mislead the approver.
 pub fn escaped(text: &str) -> String {
+    let text = with_code_points(text);
     let mut html = String::with_capacity(text.len() + text.len() / 8);
     for letter in text.chars() {
         match letter {
@@ -184,11 +186,6 @@ pub fn escaped(text: &str) -> String {
             '>' => html.push_str("&gt;"),
             '"' => html.push_str("&quot;"),
             '\'' => html.push_str("&#39;"),
-            '\n' | '\t' => html.push(letter),
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' => {
-                html.push_str(&format!("[U+{:04X}]", letter as u32));
-            }
-            letter if letter.is_control() => html.push_str(&format!("[U+{:04X}]", letter as u32)),
             letter => html.push(letter),
         }
     }

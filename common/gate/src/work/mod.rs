@@ -22,7 +22,7 @@ pub mod usage;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
-use base::untrusted_text::is_invisible;
+use base::untrusted_text::hides_something;
 use platform::store::BoxFuture;
 use serde_json::Value;
 use tools::{Mode, ToolError, Unavailable};
@@ -119,8 +119,8 @@ pub fn check_file_path(path: &str) -> Result<(), &'static str> {
     if path.is_empty() || path.len() > 255 {
         return Err("must have 1 to 255 bytes");
     }
-    if path.chars().any(|letter| letter.is_control() || letter == '\\' || is_invisible(letter)) {
-        return Err("must not contain control characters or backslashes");
+    if path.contains('\\') || hides_something(path, false) {
+        return Err("must not contain control characters, invisible characters or backslashes");
     }
     if path.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
         return Err("must be relative, without empty, . or .. parts");

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, EndpointId, EventId};
+use base::untrusted_text::visible;
 use platform::config::{Config, Platforms};
 use platform::http::log;
 use platform::net::{FetchError, FetchPolicy, Fetcher, Posted};
@@ -291,14 +292,9 @@ fn seconds_of(text: &str, now: Timestamp) -> Option<Duration> {
 
 /// The part of an answer that may be shown to the owner: no control characters, nothing that hides or reorders text.
 fn clean(bytes: &[u8]) -> String {
+    let line = String::from_utf8_lossy(bytes).replace(['\n', '\r', '\t', '\u{2028}', '\u{2029}'], " ");
     let mut text = String::new();
-    for letter in String::from_utf8_lossy(bytes).chars() {
-        let letter = if matches!(letter, '\n' | '\r' | '\t') { ' ' } else { letter };
-        let hides = matches!(u32::from(letter),
-            0xad | 0x61c | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff9..=0xfffb | 0xe0000..=0xe007f);
-        if letter.is_control() || hides {
-            continue;
-        }
+    for letter in visible(&line).chars() {
         if text.len() + letter.len_utf8() > ANSWER_BYTES {
             break;
         }

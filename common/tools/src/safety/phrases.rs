@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use base::untrusted_text::is_invisible;
+
 /// One rule. Alternatives are lower-case and separated by `|`. A `*` at the end stands for any ending. A space joins
 /// adjacent words.
 pub struct Rule {
@@ -122,9 +124,7 @@ fn matches(part: &str, word: &str) -> bool {
 pub fn words(text: &str) -> Vec<String> {
     let plain: String = text
         .chars()
-        .filter(|letter| {
-            !matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\'' | '’' | '`')
-        })
+        .filter(|letter| !is_invisible(*letter) && !matches!(letter, '\'' | '’' | '`'))
         .map(|letter| match letter {
             '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
             letter => letter,

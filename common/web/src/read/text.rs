@@ -1,34 +1,10 @@
 //! Final treatment of text: removes invisible characters and extra blank lines, escapes, cuts to length.
 
-/// `text` without characters that are invisible or change how others are shown: zero-width and bidirectional controls, tag
-/// characters, runs of variation selectors (they can encode bytes), other controls.
-///
-/// Zero-width joiners and non-joiners are kept between letters of scripts that need them, and between emoji.
+use base::untrusted_text;
+
+/// [`untrusted_text::visible`] with every kind of line break as a line feed.
 pub(super) fn visible(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        match c {
-            '\r' if characters.peek() == Some(&'\n') => {}
-            '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{c}' => kept.push('\n'),
-            '\u{200c}' | '\u{200d}' => {
-                let before = kept.chars().next_back();
-                let after = characters.peek().copied();
-                if before.is_some_and(takes_joiner) && after.is_some_and(takes_joiner) {
-                    kept.push(c);
-                }
-            }
-            '\u{fe0e}' | '\u{fe0f}' => {
-                let after_selector = kept.ends_with(['\u{fe0e}', '\u{fe0f}']);
-                if !after_selector {
-                    kept.push(c);
-                }
-            }
-            _ if is_invisible(c) => {}
-            _ => kept.push(c),
-        }
-    }
-    kept
+    untrusted_text::visible(&text.replace("\r\n", "\n").replace(['\r', '\u{85}', '\u{c}'], "\n"))
 }
 
 /// [`visible`] on one line, at most `max_chars` long. For titles and the like.
@@ -58,25 +34,6 @@ pub(super) fn literal(text: &str) -> String {
         literal.push(letter);
     }
     literal
-}
-
-/// Whether a joiner next to this character can have a meaning. False for Latin, Greek and Cyrillic letters and for
-/// punctuation.
-fn takes_joiner(c: char) -> bool {
-    c >= '\u{590}' && !is_invisible(c) && !matches!(c, '\u{2000}'..='\u{206f}') || c == '\u{fe0f}'
-}
-
-fn is_invisible(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
-        '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' => true,
-        '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' => true,
-        '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' => true,
-        '\u{e0000}'..='\u{e0fff}' => true,
-        _ => c.is_control(),
-    }
 }
 
 /// The text as a fenced block, for data such as JSON.
@@ -198,7 +155,7 @@ mod tests {
             ("a\u{202e}cba\u{202c}\u{2066}x\u{2069}\u{200f}", "acbax"),
             ("nul\0bell\u{7}esc\u{1b}[0m", "nulbellesc[0m"),
             ("tags\u{e0049}\u{e0067}\u{e01ef}", "tags"),
-            ("selectors\u{fe00}\u{fe01}\u{fe0f}\u{fe0f}", "selectors\u{fe0f}"),
+            ("selectors\u{fe00}\u{fe01}\u{fe0f}\u{fe0f}", "selectors"),
             ("lines\r\nand\rmore\u{2028}", "lines\nand\nmore\n"),
             ("in\u{200d}visi\u{200c}ble", "invisible"),
             ("می\u{200c}خواهم", "می\u{200c}خواهم"),
