@@ -22,7 +22,7 @@ use tools::Toolbox;
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Registered};
 use tools_sms::segments::Encoding;
-use tools_sms::velocity::{self, MAX_A_DAY, MAX_TO_BLOCK};
+use tools_sms::velocity::{self, MAX_A_DAY, MAX_TO_BLOCK_OF_STRANGERS};
 
 use crate::email::one_day;
 use crate::mcp_calls::call;
@@ -36,7 +36,7 @@ const NUMBERS: &str = "/v1/tools/voice/numbers";
 /// The address of a deployment that uses Twilio.
 const BASE: &str = "https://sms.example";
 /// micro-USDC per segment and recipient
-const EACH: u64 = 3_500;
+pub const EACH: u64 = 3_500;
 /// micro-USDC for a number
 const FEE: u64 = 5_000_000;
 /// What an agent has on chain at first, in micro-USDC.
@@ -44,8 +44,8 @@ const FUNDS: u64 = 20_000_000;
 
 /// A wallet with twenty dollars.
 #[derive(Clone)]
-struct Agent {
-    payer: Payer,
+pub struct Agent {
+    pub payer: Payer,
 }
 
 impl Agent {
@@ -54,7 +54,7 @@ impl Agent {
     }
 
     /// One that has a number.
-    async fn with_number(stack: &Stack) -> (Agent, Number) {
+    pub async fn with_number(stack: &Stack) -> (Agent, Number) {
         let agent = Agent::new(stack).await;
         let number = number_for(&stack.worker.toolbox, agent.payer.agent()).await;
         (agent, number)
@@ -106,7 +106,7 @@ async fn number_for(toolbox: &Toolbox, agent: AgentId) -> Number {
     phone.number
 }
 
-fn text_to(to: impl Into<Value>, message: &str) -> Value {
+pub fn text_to(to: impl Into<Value>, message: &str) -> Value {
     json!({"to_number": to.into(), "message": message})
 }
 
@@ -117,20 +117,20 @@ fn price(unpaid: &Answer) -> u64 {
 }
 
 /// A phone that Twilio answers about by its last digit: it has opted out (1), cannot get texts (2), or the answer is lost (3).
-fn phone_outside(last: u32) -> String {
+pub fn phone_outside(last: u32) -> String {
     format!("+1415234567{last}")
 }
 
 /// Twilio with numbers for agents. It accepts no text.
 #[derive(Clone)]
-struct Twilio {
+pub struct Twilio {
     url: String,
     /// The bodies of the requests to send a text.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Twilio {
-    async fn start() -> Twilio {
+    pub async fn start() -> Twilio {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let twilio = Twilio { url, asked: Arc::default() };
@@ -153,7 +153,7 @@ impl Twilio {
         twilio
     }
 
-    fn options(&self, options: Options) -> Options {
+    pub fn options(&self, options: Options) -> Options {
         options
             .with("SMS_PROVIDERS", "twilio")
             .with("PUBLIC_BASE_URL", BASE)
@@ -161,12 +161,12 @@ impl Twilio {
             .with("PROVIDER_URLS", json!({"twilio": self.url}).to_string())
     }
 
-    async fn stack(&self) -> Stack {
+    pub async fn stack(&self) -> Stack {
         stack_with(|options| self.options(options)).await
     }
 
     /// How many texts it was asked to send.
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.asked.lock().expect("a lock").len()
     }
 }
@@ -498,7 +498,7 @@ fn two_sends_race_for_the_last_place() {
 
         // Two agents, and one place left for a block of numbers.
         let ((carl, _), (dora, _)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
-        used_today(&stack, "SMSBLOCK#+1415234".to_owned(), MAX_TO_BLOCK - 1).await;
+        used_today(&stack, "SMSBLOCK#+1415234".to_owned(), MAX_TO_BLOCK_OF_STRANGERS - 1).await;
         let unpaid = [carl.ask(&body).await, dora.ask(&body).await];
         let ended = tokio::join!(send(&carl, &unpaid[0], &body), send(&dora, &unpaid[1], &body));
         for job in [&ended.0, &ended.1] {

@@ -3,12 +3,13 @@
 //! ```text
 //!           begin               ended
 //! pending ─────────► submitting ─────► accepted ──► delivered ──► bounced ──► complained
-//!    ▲                   │  │              └────────────────────────▲
-//!    │ certainly not     │  ├─────► refused, suppressed, bounced (ends)
-//!    └───────────────────┘  └─────► ambiguous: may be accepted, never sent again
+//!  │ ▲                   │  │              └────────────────────────▲
+//!  │ │ certainly not     │  ├─────► refused, suppressed, bounced (ends)
+//!  │ └───────────────────┘  └─────► ambiguous: may be accepted, never sent again
+//!  └► refused, suppressed: by us, before anybody was asked to take it
 //! ```
 //!
-//! Only one process begins a recipient, because `begin` is conditional on `pending`. Events of providers arrive twice, late,
+//! Only one process begins or refuses a recipient, because both are conditional on `pending`. Events of providers arrive twice, late,
 //! out of order, and even before the submission has ended; they only move forward, and a repeat changes nothing. So what is
 //! counted after a change is counted once. A bounce report by mail, which anyone can write, ends no submission.
 
@@ -115,7 +116,7 @@ pub struct Recipient<To> {
     pub message_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
-    /// Names the [`begin`] that moved it to `submitting`.
+    /// Names the [`begin`] that moved it to `submitting`, unless it was certainly not handed over then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Uuid>,
     /// Why it was refused, suppressed, bounced, …
@@ -142,6 +143,11 @@ impl<To> Recipient<To> {
             State::Bounced => self.provider_message_id.is_some(),
             State::Pending | State::Submitting | State::Refused | State::Suppressed | State::Ambiguous => false,
         }
+    }
+
+    /// Whether a provider or an inbox was asked to take the message, and may have it or has refused it.
+    pub fn was_handed_over(&self) -> bool {
+        self.run.is_some()
     }
 
     /// When the first run of the job made the message: the time in the message id.
@@ -296,6 +302,24 @@ pub async fn begin<To>(db: &Db, of: &Recipient<To>, now: Timestamp) -> Result<bo
     }
 }
 
+/// Ends a recipient whose message is not handed over, with Refused or Suppressed. False: it is not Pending.
+pub async fn refuse<To>(
+    db: &Db,
+    of: &Recipient<To>,
+    state: State,
+    reason: &str,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let set = "SET #state = :state, #reason = :reason, #changed = :now";
+    let write = Write::update(&db.tables.messages, key(of.request_id, of.index), set)
+        .only_if("#state = :pending")
+        .bind("state", state)?
+        .bind("pending", State::Pending)?
+        .bind("reason", clipped(reason))?
+        .bind("now", now)?;
+    db.write_if(write).await
+}
+
 /// Ends a submission. Only from Submitting, and Accepted also from Ambiguous, which is less: false if it has ended, or if
 /// an event of the provider was faster (then the row has the event's state). With `Pending`, which is for messages that
 /// were certainly not accepted, it may begin again.
@@ -316,6 +340,9 @@ pub async fn ended<To>(
     }
     if reason.is_some() {
         set.push_str(", #reason = :reason");
+    }
+    if state == State::Pending {
+        set.push_str(" REMOVE #run");
     }
     let is_accepted = state == State::Accepted;
     let condition = if is_accepted { "#state IN (:submitting, :ambiguous)" } else { "#state = :submitting" };

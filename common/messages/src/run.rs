@@ -223,9 +223,7 @@ async fn close<To: Destination>(
         match row.state {
             State::Pending => {
                 let reason = why.or(row.reason.as_deref()).unwrap_or(medium.too_late);
-                if recipient::begin(db, row, now).await? {
-                    recipient::ended(db, row, State::Refused, None, Some(reason), now).await?;
-                }
+                recipient::refuse(db, row, State::Refused, reason, now).await?;
             }
             State::Submitting => {
                 recipient::ended(db, row, State::Ambiguous, None, Some(medium.interrupted), now).await?;

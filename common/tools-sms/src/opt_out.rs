@@ -5,10 +5,12 @@
 
 use base::clock::Timestamp;
 use base::digest::sha256;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::number::Number;
+use crate::quote::AT_ONCE;
 
 /// Who said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,4 +50,11 @@ pub async fn set(db: &Db, from: &Number, to: &Number, out: bool, why: Why, at: T
 pub async fn is_out(db: &Db, from: &Number, to: &Number) -> Result<bool, StoreError> {
     let row: Option<OptOut> = db.get_latest(&db.tables.messages, key(from, to)).await?;
     Ok(row.is_some_and(|row| row.out))
+}
+
+/// Of these numbers, those that have not said STOP to `from`.
+pub async fn without(db: &Db, from: &Number, numbers: Vec<Number>) -> Result<Vec<Number>, StoreError> {
+    let asked: Vec<_> = numbers.iter().map(|to| is_out(db, from, to)).collect();
+    let are_out: Vec<bool> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+    Ok(numbers.into_iter().zip(are_out).filter(|(_, is_out)| !is_out).map(|(number, _)| number).collect())
 }

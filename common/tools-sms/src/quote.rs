@@ -24,7 +24,7 @@ use crate::{buy, phone, providers, send, velocity};
 /// For each segment and recipient, unless the operator set another price: 0.0035 USDC.
 pub const EACH: Usdc = Usdc::from_micro(3_500);
 /// Rows read at the same time.
-const AT_ONCE: usize = 8;
+pub(crate) const AT_ONCE: usize = 8;
 
 pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
@@ -99,6 +99,11 @@ impl Locked {
     pub fn of(task: &Task) -> Result<Locked, ToolError> {
         serde_json::from_value(Value::Object(task.locked.clone()))
             .map_err(|_| ToolError::internal("the stored quote cannot be read"))
+    }
+
+    /// The segments of a text to each of these numbers.
+    pub fn segments_to(&self, numbers: &[Number]) -> u32 {
+        self.segments.saturating_mul(u32::try_from(numbers.len()).unwrap_or(u32::MAX))
     }
 
     /// What is charged for this number of recipients; `bought`: and for a number.

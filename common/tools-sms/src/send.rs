@@ -183,7 +183,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         }
         None => {
             if let Some(why) = &cannot_go_on {
-                velocity::release(&db, task.request_id, task.agent).await?;
+                velocity::give_back(&db, task.request_id, task.agent, 0).await?;
                 // An earlier run has got the number of that provider: it is charged.
                 if phone::bought(&db, task.agent, task.request_id).await?.is_some() {
                     return finish(&toolbox, task, &[]).await;
@@ -243,15 +243,20 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
 /// fails and costs nothing.
 async fn sender(toolbox: &Toolbox, task: &Task, locked: &Locked, to: &[Number], begun: Instant) -> Result<Phone, Stop> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let outside = u32::try_from(quote::outside(db, to).await?.len()).unwrap_or(u32::MAX);
-    let (segments, most) = (locked.segments.saturating_mul(outside), toolbox.config.sms.daily_segments);
+    let mut outside = quote::outside(db, to).await?;
+    // Those who said STOP get nothing.
+    let own = phone::of_agent(db, task.agent, &locked.source).await?;
+    if let Some(own) = own.filter(|own| own.lost_at.is_none()) {
+        outside = opt_out::without(db, &own.number, outside).await?;
+    }
+    let (segments, most) = (locked.segments_to(&outside), toolbox.config.sms.daily_segments);
     if let Some(full) = velocity::reserve(db, task.request_id, task.agent, segments, most, now).await? {
         let message = format!("{}; nothing was sent", full.message(segments, most));
         return Err(ToolError::new(ErrorCode::RateLimited, message).into());
     }
     let registered = phone::register(toolbox, task.agent, task.request_id, begun + HAND_OVER).await;
     if matches!(registered, Ok(Registered::NoneLeft) | Err(RegisterError::Provider(_))) {
-        velocity::release(db, task.request_id, task.agent).await?;
+        velocity::give_back(db, task.request_id, task.agent, 0).await?;
     }
     match registered {
         Ok(Registered::New(phone) | Registered::Known(phone)) => {
@@ -328,30 +333,31 @@ impl Batch {
     /// Sends one text.
     async fn deliver(&self, row: &Recipient) -> Result<Step, StoreError> {
         let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
-        let frozen = account::glance(db, self.agent).await?.frozen;
-        if let Some(what) = frozen.stops(self.token, SPEC.name, SERVICE_PAYEE) {
+        let account = account::glance(db, self.agent).await?;
+        if let Some(what) = account.frozen.stops(self.token, SPEC.name, SERVICE_PAYEE) {
             return Ok(Step::Frozen(what));
         }
         let is_local = phone::owner_of(db, &row.to).await?.is_some();
         let is_out = opt_out::is_out(db, &self.from, &row.to).await?;
         // A row with a reason was counted by the run that the provider sent away.
         let is_counted = is_local || is_out || row.reason.is_some();
-        let too_many = if is_counted { None } else { velocity::take(db, self.agent, &row.to, now).await? };
+        let too_many = match is_counted {
+            true => None,
+            false => velocity::take(db, self.agent, account.is_proven(), &row.to, now).await?,
+        };
         let refused = match (is_out, too_many) {
             (true, _) => Some((State::Suppressed, "the recipient wants no texts from this number")),
             (false, Some(why)) => Some((State::Refused, why)),
             (false, None) => None,
         };
-        if refused.is_none() {
-            // Before the text is out, because its answer can be here at once.
-            let other = std::slice::from_ref(&row.to);
-            inbox::put_pairs(db, self.agent, &self.from, other, self.id, now).await?;
-        }
-        if !recipient::begin(db, row, now).await? {
+        if let Some((state, why)) = refused {
+            recipient::refuse(db, row, state, why, now).await?;
             return Ok(Step::Ended);
         }
-        if let Some((state, why)) = refused {
-            recipient::ended(db, row, state, None, Some(why), now).await?;
+        // Before the text is out, because its answer can be here at once.
+        let other = std::slice::from_ref(&row.to);
+        inbox::put_pairs(db, self.agent, &self.from, other, self.id, now).await?;
+        if !recipient::begin(db, row, now).await? {
             return Ok(Step::Ended);
         }
         if is_local { self.deliver_here(row).await } else { self.deliver_outside(row).await }
@@ -407,8 +413,12 @@ impl Batch {
 
 async fn finish(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, Stop> {
     let locked = Locked::of(task)?;
-    if rows.is_empty() {
-        velocity::release(&toolbox.db, task.request_id, task.agent).await?;
+    let handed_over: Vec<Number> = rows.iter().filter(|row| row.was_handed_over()).map(|row| row.to.clone()).collect();
+    // What was not closed may be sent yet.
+    let may_be_sent = rows.iter().any(|row| row.state == State::Pending);
+    if !may_be_sent && (rows.is_empty() || handed_over.len() < rows.len()) {
+        let outside = quote::outside(&toolbox.db, &handed_over).await?;
+        velocity::give_back(&toolbox.db, task.request_id, task.agent, locked.segments_to(&outside)).await?;
     }
     let phone = phone::of_agent(&toolbox.db, task.agent, &locked.source).await?;
     let bought = phone.filter(|phone| phone.bought_by == task.request_id);

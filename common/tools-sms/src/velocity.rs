@@ -1,13 +1,15 @@
 //! What goes to numbers outside this deployment in a UTC day: segments, of an agent and of all agents together, because
-//! providers are paid by them; and texts, to a block of numbers and from an agent to one number.
+//! providers are paid by them; and texts, to a block of numbers, from an agent to a block, and from an agent to one number.
 //!
-//! A job's segments are counted when its work begins ([`reserve`]), for each number outside. If it ends before a text was
-//! begun, they are given back. The counter of all agents is one item, written once or twice for each job: DynamoDB takes a
-//! thousand writes a second of it. It is written by itself, because transactions on one item get in each other's way; so a
-//! process that dies between the two writes leaves a job counted twice in it, never less than once.
+//! A job's segments are counted when its work begins ([`reserve`]), for each number outside. When it ends, those of texts that
+//! the provider was not asked to take are given back ([`give_back`]): a text that is never sent must not take the place of
+//! another. Both are one transaction with the job's own row, so they count once, whatever runs again. The counter of all agents
+//! is one item; transactions that meet there are repeated, and a day has few of them.
 //!
 //! The counters are exact when several sends race for the last place. They are limits against abuse (traffic pumping, in
-//! which somebody earns from each text to a block of numbers), so a deployment's `RATE_LIMIT_SCALE` does not raise them.
+//! which somebody earns from each text to a block of numbers), so a deployment's `RATE_LIMIT_SCALE` does not raise them. A block
+//! has ten thousand numbers of many people: no agent may use up what is left of it for the others, and the last texts of a day
+//! are for agents with money behind them.
 
 use std::time::Duration;
 
@@ -23,6 +25,10 @@ use crate::number::Number;
 pub const MAX_A_DAY: u32 = 1_000;
 /// Most texts of all agents to a block of numbers ([`Number::block`]).
 pub const MAX_TO_BLOCK: u32 = 200;
+/// Agents without money behind them get no more once this many have gone to a block.
+pub const MAX_TO_BLOCK_OF_STRANGERS: u32 = 120;
+/// Most texts of an agent to a block.
+pub const MAX_TO_BLOCK_OF_AGENT: u32 = 40;
 /// Most texts of an agent to one number.
 pub const MAX_TO_NUMBER: u32 = 20;
 /// Most texts that an agent receives, from inside and outside.
@@ -35,7 +41,7 @@ const RESERVED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The segments of a job: `JOB#<request>` / `RESERVED`.
 #[derive(Serialize, Deserialize)]
 struct Reserved {
-    /// 0: they were given back.
+    /// Those that still count. 0: all were given back.
     #[serde(default)]
     segments: u32,
     /// The day in which they were counted.
@@ -130,37 +136,40 @@ pub async fn reserve(
     if earlier.is_some_and(|earlier| earlier.segments > 0) {
         return Ok(None);
     }
-    if segments > most_of_all || !db.write_if(count(db, of_all(), segments, most_of_all, now)?).await? {
+    if segments > most_of_all {
         return Ok(Some(Full::Deployment));
     }
     let mark = Reserved { segments, day: day(now), expires: now.plus(RESERVED).secs() };
     let mark = Write::put(&db.tables.messages, key, &mark)?
         .only_if("attribute_not_exists(#pk) OR #segments = :none")
         .bind("none", 0)?;
-    let full = match db.transact(&[count(db, of_agent(agent), segments, MAX_A_DAY, now)?, mark]).await {
-        Ok(()) => return Ok(None),
+    let all = count(db, of_all(), segments, most_of_all, now)?;
+    match db.transact(&[mark, all, count(db, of_agent(agent), segments, MAX_A_DAY, now)?]).await {
+        Ok(()) => Ok(None),
         // Another run counted in the meantime.
-        Err(error) if error.refused(1).is_some() => None,
-        Err(WriteError::Refused(_)) => Some(Full::Agent),
-        Err(WriteError::Failed(error)) => return Err(error),
-    };
-    db.write_if(uncount(db, of_all(), segments, day(now))?).await?;
-    Ok(full)
+        Err(error) if error.refused(0).is_some() => Ok(None),
+        Err(error) if error.refused(1).is_some() => Ok(Some(Full::Deployment)),
+        Err(WriteError::Refused(_)) => Ok(Some(Full::Agent)),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
 }
 
-/// Gives back what [`reserve`] counted for a job that sent nothing. Repeating it changes nothing.
-pub async fn release(db: &Db, request_id: RequestId, agent: AgentId) -> Result<(), StoreError> {
+/// Gives back what [`reserve`] counted for a job beyond the segments that it `used`. Repeating it changes nothing.
+pub async fn give_back(db: &Db, request_id: RequestId, agent: AgentId, used: u32) -> Result<(), StoreError> {
     let key = reserved_key(request_id);
     let reserved: Option<Reserved> = db.get_latest(&db.tables.messages, key.clone()).await?;
-    let Some(Reserved { segments, day, .. }) = reserved.filter(|reserved| reserved.segments > 0) else { return Ok(()) };
-    let mark = Write::update(&db.tables.messages, key, "SET #segments = :none")
+    let Some(Reserved { segments, day, .. }) = reserved.filter(|reserved| reserved.segments > used) else {
+        return Ok(());
+    };
+    let unused = segments - used;
+    let mark = Write::update(&db.tables.messages, key, "SET #segments = :used")
         .only_if("#segments = :segments")
-        .bind("none", 0)?
+        .bind("used", used)?
         .bind("segments", segments)?;
-    match db.transact(&[mark, uncount(db, of_agent(agent), segments, day)?]).await {
-        Ok(()) => db.write_if(uncount(db, of_all(), segments, day)?).await.map(drop),
-        // Another run gave them back, or the day is long over.
-        Err(WriteError::Refused(_)) => Ok(()),
+    let writes = [mark, uncount(db, of_all(), unused, day)?, uncount(db, of_agent(agent), unused, day)?];
+    match db.transact(&writes).await {
+        // Refused: another run gave them back, or the day is long over.
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Failed(error)) => Err(error),
     }
 }
@@ -189,14 +198,26 @@ pub async fn full(
 }
 
 /// Counts one more text of this agent to a number outside. Why it may not be sent: the number or its block has had too many
-/// today. The agent's own limit is the first, so that an agent at its limit takes nothing from the others' block.
-pub async fn take(db: &Db, agent: AgentId, to: &Number, now: Timestamp) -> Result<Option<&'static str>, StoreError> {
+/// today. The agent's own limits are the first, so that an agent at its limit takes nothing from the others' block. `is_proven`:
+/// there is money behind the agent.
+pub async fn take(
+    db: &Db,
+    agent: AgentId,
+    is_proven: bool,
+    to: &Number,
+    now: Timestamp,
+) -> Result<Option<&'static str>, StoreError> {
     let of_number = format!("SMSTO#{}", short_hash(&[agent.bytes(), to.as_str().as_bytes()]));
     if !db.write_if(count(db, of_number, 1, MAX_TO_NUMBER, now)?).await? {
         return Ok(Some("you have sent as many texts to this number today as an agent may"));
     }
     let of_block = format!("SMSBLOCK#{}", to.block());
-    if !db.write_if(count(db, of_block, 1, MAX_TO_BLOCK, now)?).await? {
+    let own = format!("{of_block}#{agent}");
+    if !db.write_if(count(db, own, 1, MAX_TO_BLOCK_OF_AGENT, now)?).await? {
+        return Ok(Some("you have sent as many texts to numbers like this one today as an agent may"));
+    }
+    let most = if is_proven { MAX_TO_BLOCK } else { MAX_TO_BLOCK_OF_STRANGERS };
+    if !db.write_if(count(db, of_block, 1, most, now)?).await? {
         return Ok(Some("as many texts have gone to numbers like this one today as may"));
     }
     Ok(None)

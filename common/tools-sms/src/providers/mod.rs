@@ -58,13 +58,16 @@ pub struct Listed {
 }
 
 impl Listed {
+    fn has(&self, number: &Number) -> bool {
+        self.others.contains(number) || self.usable.iter().any(|line| line.number == *number)
+    }
+
     /// Whether the account no longer has a number. A lost number never comes back to its agent, so a list that may not be whole is
     /// not believed, nor one in which nothing is ours: then it is the deployment that is set up wrongly. A number that is there
     /// but not usable is not lost: the operator may be changing something.
     fn has_dropped(&self, number: &Number) -> bool {
         let count = self.usable.len() + self.not_ready + self.elsewhere;
-        let is_listed = self.others.contains(number) || self.usable.iter().any(|line| line.number == *number);
-        !self.usable.is_empty() && count < MAX_NUMBERS && !is_listed
+        !self.usable.is_empty() && count < MAX_NUMBERS && !self.has(number)
     }
 }
 
@@ -98,6 +101,11 @@ pub fn of_calls(config: &Config) -> Option<&'static str> {
 /// The operator's numbers at the provider of calls in use. None without one.
 pub async fn lines(toolbox: &Toolbox, deadline: Instant) -> Result<Vec<Line>, OutboundError> {
     Ok(listed(toolbox, deadline).await?.usable)
+}
+
+/// Whether a number is one of the operator's at the provider of calls in use.
+pub async fn is_of_operator(toolbox: &Toolbox, number: &Number, deadline: Instant) -> Result<bool, OutboundError> {
+    Ok(listed(toolbox, deadline).await?.has(number))
 }
 
 async fn listed(toolbox: &Toolbox, deadline: Instant) -> Result<Listed, OutboundError> {
