@@ -9,7 +9,7 @@ mod exchange;
 mod inbound;
 mod lease;
 mod outbound;
-mod providers;
+pub mod providers;
 mod races;
 mod recordings;
 mod settings;
@@ -32,14 +32,14 @@ const NUMBERS: &str = "/v1/tools/voice/numbers";
 const CALLS: &str = "/v1/tools/voice/inbound";
 const EXCHANGE: &str = "/v1/tools/voice/exchange";
 /// micro-USDC for a started minute
-const MINUTE: u64 = 350_000;
+pub const MINUTE: u64 = 350_000;
 /// What an agent has on chain at first, in micro-USDC.
 const FUNDS: u64 = 20_000_000;
 
 /// A wallet with twenty dollars on chain. Its inbound calls are paid from credits, which it has to be given.
 #[derive(Clone)]
 pub struct Agent {
-    payer: Payer,
+    pub payer: Payer,
 }
 
 impl Agent {
@@ -48,7 +48,7 @@ impl Agent {
     }
 
     /// One that has a number of the exchange. It can call, and has no settings.
-    async fn with_number(stack: &Stack) -> (Agent, Phone) {
+    pub async fn with_number(stack: &Stack) -> (Agent, Phone) {
         let agent = Agent::new(stack).await;
         let phone = phone_for(&stack.worker.toolbox, agent.payer.agent()).await;
         (agent, phone)
@@ -71,12 +71,12 @@ impl Agent {
     }
 
     /// Asks for a price with a proof: then limits and numbers of its own count.
-    async fn asks(&self, path: &str, body: &Value) -> Answer {
+    pub async fn asks(&self, path: &str, body: &Value) -> Answer {
         self.payer.client.post(path, &[("x-agent-proof", &self.payer.proof("read"))], body).await
     }
 
     /// Puts settings.
-    async fn put(&self, phone: &Phone, settings: &Value) -> Answer {
+    pub async fn put(&self, phone: &Phone, settings: &Value) -> Answer {
         self.payer.change("PUT", &inbound_of(phone), settings).await
     }
 
@@ -119,25 +119,25 @@ impl Agent {
     }
 
     /// The inbound calls of its numbers, newest first. `query` is empty or begins with a question mark.
-    async fn calls(&self, query: &str) -> Vec<Value> {
+    pub async fn calls(&self, query: &str) -> Vec<Value> {
         let data = data(&self.payer.get(&format!("{CALLS}{query}")).await);
         data["calls"].as_array().unwrap_or_else(|| panic!("no list: {data}")).clone()
     }
 
     /// An inbound call of its number, with its transcript.
-    async fn call(&self, call: RequestId) -> Value {
+    pub async fn call(&self, call: RequestId) -> Value {
         data(&self.payer.get(&format!("{CALLS}/{call}")).await)
     }
 
     /// Waits until the job of an inbound call has ended, and so its charge is final. Returns the call.
-    async fn charged(&self, call: RequestId) -> Value {
+    pub async fn charged(&self, call: RequestId) -> Value {
         let job = self.payer.finished(&call.to_string()).await;
         assert_eq!(job["status"], "completed", "{job}");
         self.call(call).await
     }
 
     /// Its credits in micro-USDC, after an audit of its books.
-    async fn credits(&self, stack: &Stack) -> u64 {
+    pub async fn credits(&self, stack: &Stack) -> u64 {
         books::audit(&stack.app.db, self.payer.agent()).await.credits.micro()
     }
 }
@@ -148,7 +148,7 @@ fn inbound_of(phone: &Phone) -> String {
 }
 
 /// Settings: a prompt and these members.
-fn settings(members: Value) -> Value {
+pub fn settings(members: Value) -> Value {
     let mut body =
         json!({"prompt": "You answer for Rossi, a bakery. We are open from 7 to 18 h. Bread costs 4 dollars."});
     for (name, value) in members.as_object().expect("members") {

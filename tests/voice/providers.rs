@@ -29,20 +29,21 @@ use super::{Agent, FUNDS, MINUTE, NUMBERS, data, described, settings};
 use crate::support::{self, Answer, Client, eventually, run, stack_with};
 
 const HOOK: &str = "/v1/providers/vapi";
-pub(super) const CALL: &str = "/v1/tools/voice/call";
+pub const CALL: &str = "/v1/tools/voice/call";
 /// The deployment's address, as providers know it.
 pub(super) const BASE: &str = "https://calls.example";
 const KEY: &str = "vapi-key";
 const SECRET: &str = "a-secret-of-the-operator";
 /// The operator's numbers, and Vapi's ids of them.
-const LINES: [(&str, &str); 3] = [("+12065552001", "line-1"), ("+12065552002", "line-2"), ("+12065552003", "line-3")];
+pub const LINES: [(&str, &str); 3] =
+    [("+12065552001", "line-1"), ("+12065552002", "line-2"), ("+12065552003", "line-3")];
 /// A caller.
 pub(super) const CALLER: &str = "+14155552671";
 /// A number in each of three countries. In one of them it is always day, and in one night.
 const OUTSIDE: [(&str, &str); 3] = [("US", "+14155552672"), ("DE", "+4915123456789"), ("JP", "+819012345678")];
 
 /// A number in a country where it is day, for an hour at least.
-pub(super) fn outside(now: Timestamp) -> &'static str {
+pub fn outside(now: Timestamp) -> &'static str {
     let later = now.plus(Duration::from_secs(3_600));
     let is_day = |country: &str| !is_quiet(country, now) && !is_quiet(country, later);
     OUTSIDE.iter().find(|(country, _)| is_day(country)).expect("it is day somewhere").1
@@ -64,7 +65,7 @@ pub(super) struct Asked {
 
 /// What becomes of a request to place a call.
 #[derive(Clone, Copy, Debug)]
-enum Placing {
+pub enum Placing {
     /// Answered with this status; there is no call.
     Fails(u16),
     /// The call is there, but the answer is lost.
@@ -72,7 +73,7 @@ enum Placing {
 }
 
 #[derive(Default)]
-struct Inner {
+pub struct Inner {
     asked: Vec<Asked>,
     calls: BTreeMap<String, Value>,
     /// For the next requests to place a call. Without any, they are placed.
@@ -81,13 +82,13 @@ struct Inner {
 
 /// Vapi's API.
 #[derive(Clone)]
-struct Vapi {
+pub struct Vapi {
     url: String,
     inner: Arc<Mutex<Inner>>,
 }
 
 impl Vapi {
-    async fn start() -> Vapi {
+    pub async fn start() -> Vapi {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let vapi = Vapi { url, inner: Arc::default() };
@@ -109,7 +110,7 @@ impl Vapi {
             .with("PROVIDER_URLS", json!({"vapi": self.url}).to_string())
     }
 
-    async fn stack(&self) -> Stack {
+    pub async fn stack(&self) -> Stack {
         stack_with(|options| self.options(options)).await
     }
 
@@ -118,23 +119,23 @@ impl Vapi {
     }
 
     /// The bodies of the requests to place a call.
-    fn placed(&self) -> Vec<Value> {
+    pub fn placed(&self) -> Vec<Value> {
         let is_placing = |asked: &Asked| asked.method == Method::POST && asked.path == "/call";
         self.asked().into_iter().filter(is_placing).map(|asked| asked.body).collect()
     }
 
     /// What becomes of the next requests to place a call.
-    fn next(&self, next: &[Placing]) {
+    pub fn next(&self, next: &[Placing]) {
         self.with(|inner| inner.next = next.iter().copied().collect());
     }
 
     /// The ids of all calls.
-    fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> Vec<String> {
         self.with(|inner| inner.calls.keys().cloned().collect())
     }
 
     /// A call comes in at a line.
-    fn rings(&self, id: &str, line: &str, now: Timestamp) {
+    pub fn rings(&self, id: &str, line: &str, now: Timestamp) {
         let call = json!({
             "id": id, "orgId": "org", "type": "inboundPhoneCall", "status": "ringing", "phoneNumberId": line,
             "customer": {"number": CALLER}, "createdAt": now.to_string(), "updatedAt": now.to_string(),
@@ -152,7 +153,7 @@ impl Vapi {
     }
 
     /// A call ends, so many seconds after it `started`.
-    fn ends(&self, id: &str, started: Timestamp, secs: u64, reason: &str) {
+    pub fn ends(&self, id: &str, started: Timestamp, secs: u64, reason: &str) {
         let message = |role: &str, text: &str| json!({"role": role, "message": text, "time": 1, "endTime": 2});
         let messages =
             [message("bot", "Hello."), message("user", "Bread, \u{202e}please."), message("bot", "Four dollars.")];
@@ -184,14 +185,14 @@ impl Vapi {
     }
 
     /// Posts as Vapi does.
-    async fn posts(&self, stack: &Stack, kind: &str, id: &str) -> Value {
+    pub async fn posts(&self, stack: &Stack, kind: &str, id: &str) -> Value {
         let answer = post(stack, &self.message(kind, id), Some(SECRET)).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         answer.json()
     }
 
     /// Reports the end of a call until its job has ended: the worker may be busy with an earlier post. Returns the job.
-    async fn reports(&self, stack: &Stack, id: &str, agent: &Agent, job: RequestId) -> Value {
+    pub async fn reports(&self, stack: &Stack, id: &str, agent: &Agent, job: RequestId) -> Value {
         eventually("the job's end", || async {
             self.posts(stack, "end-of-call-report", id).await;
             finished(agent, job).await
@@ -396,7 +397,7 @@ fn unknown(at: &str, value: &Value) -> Vec<String> {
 
 /// The assistant of an answer to a call that rings.
 #[track_caller]
-fn assistant(answer: &Value) -> &Value {
+pub fn assistant(answer: &Value) -> &Value {
     assert_eq!(answer.as_object().map(|members| members.len()), Some(1), "{answer}");
     let assistant = &answer["assistant"];
     assert!(assistant.is_object(), "{answer}");
@@ -405,7 +406,7 @@ fn assistant(answer: &Value) -> &Value {
 }
 
 /// Vapi's id of an agent's number.
-fn line_of(phone: &Phone) -> &'static str {
+pub fn line_of(phone: &Phone) -> &'static str {
     let found = LINES.iter().find(|(number, _)| *number == phone.number.as_str());
     let (_, line) = found.unwrap_or_else(|| panic!("not a number of the operator: {phone:?}"));
     assert_eq!(phone.line.as_deref(), Some(*line));
@@ -413,12 +414,12 @@ fn line_of(phone: &Phone) -> &'static str {
 }
 
 /// Lets the worker run a job, as its next look would.
-pub(super) async fn look(stack: &Stack, id: RequestId) {
+pub async fn look(stack: &Stack, id: RequestId) {
     queue::send_or_log(&*stack.queue, id, None).await;
 }
 
 /// Lets the worker look at a job until it has ended.
-pub(super) async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
+pub async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Value {
     eventually("the job's end", || async {
         look(stack, id).await;
         finished(agent, id).await
@@ -427,7 +428,7 @@ pub(super) async fn looked_at(stack: &Stack, agent: &Agent, id: RequestId) -> Va
 }
 
 /// The id of the agent's newest inbound call.
-pub(super) async fn newest(agent: &Agent) -> RequestId {
+pub async fn newest(agent: &Agent) -> RequestId {
     let calls = agent.calls("").await;
     calls[0]["id"].as_str().and_then(|id| id.parse().ok()).unwrap_or_else(|| panic!("{calls:?}"))
 }
@@ -742,13 +743,13 @@ fn calls_whose_end_is_never_heard_end_in_time_and_cost_nothing() {
     });
 }
 
-pub(super) fn call_to(to: impl Into<Value>) -> Value {
+pub fn call_to(to: impl Into<Value>) -> Value {
     let (objective, name) = ("Ask what bread costs.", "Ann");
     json!({"objective": objective, "target_number": to.into(), "caller_name": name, "max_duration_minutes": 3})
 }
 
 /// Pays for a call of at most three minutes; the id of its job.
-pub(super) async fn buy(agent: &Agent, to: &str) -> RequestId {
+pub async fn buy(agent: &Agent, to: &str) -> RequestId {
     let body = call_to(to);
     let unpaid = agent.payer.ask(CALL, &body).await;
     redeem(agent, &unpaid, &body).await

@@ -47,6 +47,8 @@ pub enum Declined {
     NoCredit,
     /// The owner has frozen its calls, or has a debt.
     Frozen,
+    /// Too many calls of the number failed today by the provider's fault, and cost nothing ([`crate::failures`]).
+    TooManyFailures,
 }
 
 /// Why a call ended; the wire's `ended_reason`.
@@ -526,8 +528,8 @@ mod tests {
                     prop_assert!(!is_open && config.after_hours == AfterHours::Decline);
                     return Ok(());
                 }
-                Answer::Declined { why: Declined::NoCredit | Declined::Frozen, .. } => {
-                    prop_assert_eq!(credit, 0);
+                Answer::Declined { why, .. } => {
+                    prop_assert_eq!((why, credit), (Declined::NoCredit, 0));
                     return Ok(());
                 }
                 Answer::Answered { state } => state,

@@ -283,10 +283,14 @@ pub fn create(db: &Db, call: &Call) -> Result<Vec<Write>, StoreError> {
 
 /// Stores the next revision of a call; its settings stay. False if another change was faster.
 pub async fn change(db: &Db, next: &Call) -> Result<bool, StoreError> {
-    let write = Write::put(&db.tables.messages, key(next.id), next)?
+    db.write_if(changed(db, next)?).await
+}
+
+/// The write of [`change`], for a transaction.
+pub fn changed(db: &Db, next: &Call) -> Result<Write, StoreError> {
+    Write::put(&db.tables.messages, key(next.id), next)?
         .only_if("#revision = :before")
-        .bind("before", next.revision.saturating_sub(1))?;
-    db.write_if(write).await
+        .bind("before", next.revision.saturating_sub(1))
 }
 
 /// Stores turns from the number `first` on; those beyond [`MAX_TURNS`] are left out. Repeating it stores the same.
@@ -343,7 +347,7 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
     let length = call.state.as_ref().and_then(State::length);
     let mode = match call.declined {
         Some(Declined::AfterHours) => Some(Mode::Decline),
-        Some(Declined::NoCredit | Declined::Frozen) => None,
+        Some(Declined::NoCredit | Declined::Frozen | Declined::TooManyFailures) => None,
         None => call.state.as_ref().map(|state| state.mode),
     };
     let mut view = json!({
@@ -484,6 +488,7 @@ mod tests {
             (Declined::AfterHours, "declined after_hours 0 0.000000 decline"),
             (Declined::NoCredit, "declined no_credit 0 0.000000 null"),
             (Declined::Frozen, "declined frozen 0 0.000000 null"),
+            (Declined::TooManyFailures, "declined too_many_failures 0 0.000000 null"),
         ] {
             let declined = Call { declined: Some(why), state: None, config: None, ..a_call(None) };
             assert_eq!(shown(&declined.now(NOON)), expected);

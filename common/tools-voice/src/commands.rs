@@ -119,6 +119,7 @@ async fn rings(
     Ok(match ringing::ring(toolbox, &ring).await? {
         Rang::NotInService | Rang::Declined(_, None) => telnyx::reject(toolbox, control, deadline).await,
         Rang::Answered(call) | Rang::Known(call) if call.state.is_some() => {
+            let call = outside::reachable_by_line(&toolbox.db, call).await?;
             telnyx::treat(toolbox, &call, control, deadline).await
         }
         Rang::Declined(call, _) | Rang::Answered(call) | Rang::Known(call) => match said(toolbox, &call, &to).await? {

@@ -9,13 +9,14 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::ids::RequestId;
 use platform::http::log;
-use platform::store::{Db, StoreError};
+use platform::store::{Db, StoreError, WriteError};
 use serde_json::Value;
 use tokio::time::Instant;
 use tools::Toolbox;
 
 use crate::call::{self, Ended, Event, Phase, State};
 use crate::calls::{self, Call};
+use crate::failures;
 use crate::outside;
 use crate::providers::{self, Facts, Heard, Verdict, text, vapi};
 use crate::ringing::{self, Rang, Ring};
@@ -101,6 +102,7 @@ async fn rings(toolbox: &Toolbox, message: &Value) -> Result<Value, StoreError> 
         Rang::Declined(_, say) => return Ok(vapi::declined(say.as_deref())),
         Rang::Answered(call) | Rang::Known(call) => call,
     };
+    let call = outside::reachable_by_line(&toolbox.db, call).await?;
     match vapi::treatment(toolbox, &call).await {
         Ok(treatment) => Ok(treatment),
         Err(error) => {
@@ -200,13 +202,20 @@ fn unheard(answered: Timestamp) -> Facts {
     }
 }
 
-/// Stores what a provider told. The turns come first, so that a call that was told about has them.
+/// Stores what a provider told. The turns come first, so that a call that was told about has them. A call that failed is counted
+/// in the same transaction.
 async fn store(db: &Db, mut call: Call, facts: &Facts) -> Result<(), StoreError> {
     calls::add_turns(db, call.id, 0, &facts.turns, facts.ended).await?;
     for _ in 0..TRIES {
         let next = told(&call, facts);
-        if calls::change(db, &next).await? {
-            return Ok(());
+        let mut writes = vec![calls::changed(db, &next)?];
+        if next.state.as_ref().and_then(State::ended).is_some_and(|(_, why)| why == Ended::Failed) {
+            writes.push(failures::count(db, &next.to, 1, facts.ended)?);
+        }
+        match db.transact(&writes).await {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Refused(_)) => {}
+            Err(WriteError::Failed(error)) => return Err(error),
         }
         call = calls::load(db, next.id).await?.ok_or_else(|| StoreError::new("a call vanished"))?;
         if call.outcome.is_some() {

@@ -26,6 +26,7 @@ pub mod dialogue;
 pub mod ending;
 pub mod events;
 pub mod exchange;
+pub mod failures;
 pub mod hours;
 pub mod inbound;
 pub mod lease;

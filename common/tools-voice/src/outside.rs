@@ -3,7 +3,8 @@
 //! What a job has done for a number is in its row `JOB#<request>` / `OUTSIDE#<index>`. It says that the call is being placed
 //! before the provider is asked, and a call whose placing was not answered is looked for at the provider and never placed again.
 //! The job waits while the call lasts; what it charges comes from the provider's own record of the call. When a call is over,
-//! the next number has its turn, and the row keeps what came of it.
+//! the next number has its turn, and the row keeps what came of it. When all are over, the minutes of the day that were not used
+//! are given back.
 //!
 //! ```text
 //! pending ──► submitting ──► placed ──► (asked until it is over)
@@ -30,11 +31,13 @@ use tokio::time::Instant;
 use tools::{ErrorCode, Output, Source, Task, ToolError, Toolbox, Unavailable};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
-use tools_sms::providers::lines;
+use tools_sms::providers::{is_of_operator, lines};
 
+use crate::call;
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::dialogue::{self, Turn, cleaned};
 use crate::events::{self, AGAIN, ANALYSIS, LOOKS, PATIENCE};
+use crate::failures;
 use crate::outbound::{self, caller};
 use crate::plan::{self, MAX_TARGETS, Price};
 use crate::providers::{self, Facts, Heard, Placed, Placing, Verdict, telnyx, vapi};
@@ -65,6 +68,9 @@ const LOOKED_FOR: Duration = Duration::from_secs(3 * 60);
 /// A call lasts at most its minutes and this: it may wait for a free line, and rings.
 const BEFORE: Duration = Duration::from_secs(15 * 60);
 const DAY_SECS: i64 = 24 * 3600;
+/// The minutes that a call counts as that the provider refused, or that nobody answered: the provider was asked all the same.
+const REFUSED: u32 = 1;
+const UNANSWERED: u32 = 1;
 /// Most characters of a message for a machine.
 pub(crate) const MAX_MESSAGE: usize = 1_000;
 
@@ -86,6 +92,13 @@ struct Over {
     ended_reason: String,
     /// How long it lasted, if it is charged: somebody, or a machine, answered, and the provider did not fail.
     length: Option<Duration>,
+    /// What it used of the day's minutes: none if it was not given to the provider. `None`: that is not known, so the longest
+    /// length counts.
+    #[serde(default)]
+    used: Option<u32>,
+    /// It may have been talked, and costs nothing, by the provider's fault.
+    #[serde(default)]
+    has_failed: bool,
     /// In which our assistant is the caller. They have rows of their own.
     #[serde(skip)]
     turns: Vec<Turn>,
@@ -255,11 +268,14 @@ pub(crate) async fn check_room(toolbox: &Toolbox, calls: u32, minutes: u32) -> R
     of_all.check(toolbox, calls, minutes).await
 }
 
-/// Refuses more of these calls than are left today to the agent. `minutes`: of each call.
+/// Refuses more of these calls than are left today to the agent, and any if too many have failed. `minutes`: of each call.
 ///
 /// # Errors
 /// 429 `voice_limit_reached`.
 pub(crate) async fn check_agent(toolbox: &Toolbox, agent: AgentId, calls: u32, minutes: u32) -> Result<(), ApiError> {
+    if let Some(why) = too_many_failures(toolbox, agent).await? {
+        return Err(velocity::limit_reached(why, toolbox.clock.now()));
+    }
     Counter::of_agent(agent).check(toolbox, calls, calls.saturating_mul(minutes)).await
 }
 
@@ -328,6 +344,45 @@ pub fn check_country(config: &Config, to: &Number) -> Result<(), ApiError> {
     Err(ApiError::Tool { status: StatusCode::BAD_REQUEST, code: "country_not_allowed", message })
 }
 
+/// Refuses a number that calls are to be passed on to, and that is the operator's and no agent's: the operator would pay for both
+/// ends of a call that nobody takes. An agent's number takes calls from agents here; calls from outside are not passed on to it
+/// ([`reachable_by_line`]).
+///
+/// # Errors
+/// 400 `invalid_request`; 503 `provider_unavailable` if the provider does not tell the operator's numbers.
+pub async fn check_target(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
+    if phone::owner_of(&toolbox.db, to).await?.is_some() {
+        return Ok(());
+    }
+    match is_of_operator(toolbox, to, Instant::now() + LINES).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(ApiError::field("transfer_number", "is a number of this service: name one of your own")),
+        Err(error) => {
+            log::failure("the provider did not tell its numbers", &error.detail());
+            let message = "the call provider does not answer, so the transfer number cannot be checked; nothing was \
+                           changed: put the settings again in a minute";
+            Err(ApiError::Later {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                code: "provider_unavailable",
+                message: message.to_owned(),
+                retry_after_secs: 60,
+            })
+        }
+    }
+}
+
+/// The call without a transfer number that belongs to an agent here: passed on over the operator's line, it would come in again,
+/// as often as two numbers name each other.
+pub(crate) async fn reachable_by_line(db: &Db, mut call: Call) -> Result<Call, StoreError> {
+    if let Some(config) = &mut call.config
+        && let Some(to) = &config.transfer_number
+        && phone::owner_of(db, to).await?.is_some()
+    {
+        config.transfer_number = None;
+    }
+    Ok(call)
+}
+
 /// Whether a job's calls leave this deployment: no agent here has one of its numbers. Once they have begun to, it stays so.
 pub(crate) async fn leaves(db: &Db, request_id: RequestId, to: &[Number]) -> Result<bool, StoreError> {
     if load(db, request_id, FIRST).await?.is_some() {
@@ -360,7 +415,13 @@ pub(crate) async fn work(
             phone::used(db, &own, toolbox.clock.now()).await?;
             own
         }
-        None => caller(toolbox, task, begun).await?,
+        None => match caller(toolbox, task, begun).await {
+            Err(stop @ Stop::Failed(_)) => {
+                unreserve(toolbox, task, to, price.minutes).await?;
+                return Err(stop);
+            }
+            own => own?,
+        },
     };
     let brief = Brief {
         objective: task.text("objective"),
@@ -380,6 +441,7 @@ pub(crate) async fn work(
             Stands::Over(over) => called.push((number, *over)),
         }
     }
+    give_back(toolbox, task, &phone.number, &called, price.minutes).await?;
     Ok(ended(task, &price, &phone, called, source(&toolbox.config)))
 }
 
@@ -389,8 +451,8 @@ fn source(config: &Config) -> Source {
 }
 
 /// Counts the minutes of a job's calls in the day of its agent and of all agents, and makes its first row: in one transaction,
-/// so that each is counted once, and before anything is bought for it. The longest lengths count, not the minutes that are
-/// talked: those are known too late. `minutes`: of each call.
+/// so that each is counted once, and before anything is bought for it. The longest lengths count until the calls are over
+/// ([`give_back`]). `minutes`: of each call.
 ///
 /// # Errors
 /// If too few minutes or calls are left today, or it is night there by now: nothing was done.
@@ -403,6 +465,9 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) ->
     if to.iter().any(|to| quiet::is_quiet(to.region(), now)) {
         let message = "it is night where the number is; nobody was called";
         return Err(ToolError::new(ErrorCode::InvalidInput, message).into());
+    }
+    if let Some(why) = too_many_failures(toolbox, task.agent).await? {
+        return Err(ToolError::new(ErrorCode::RateLimited, format!("{why}; nobody was called")).into());
     }
     let row = Row::new(task, first, minutes, now);
     let (of_agent, of_all) = (Counter::of_agent(task.agent), Counter::of_all(&toolbox.config));
@@ -428,6 +493,83 @@ async fn reserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) ->
         Err(WriteError::Failed(error)) => return Err(error.into()),
     };
     Err(refused(&full).into())
+}
+
+/// Takes back what [`reserve`] did for a job that has called nobody and fails. Its first row goes too, so this counts once.
+async fn unreserve(toolbox: &Toolbox, task: &Task, to: &[Number], minutes: u32) -> Result<(), StoreError> {
+    let db = &toolbox.db;
+    let Some(first) = load(db, task.request_id, FIRST).await? else { return Ok(()) };
+    let row = Write::delete(&db.tables.messages, key(task.request_id, FIRST))
+        .only_if("#state = :pending")
+        .bind("pending", State::Pending)?;
+    let calls = u32::try_from(to.len()).unwrap_or(u32::MAX);
+    let mut writes = vec![row];
+    writes.extend(off(toolbox, task.agent, calls, calls.saturating_mul(minutes), first.created)?);
+    match db.transact(&writes).await {
+        // Refused: another run did so, or has begun to call.
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// That a job's unused minutes were given back: `JOB#<request>` / `GIVEN_BACK`.
+#[derive(Serialize)]
+struct GivenBack {
+    expires: i64,
+}
+
+/// Gives back what calls that are over have not used of the day in which they were counted, and counts those that failed. Once
+/// for a job. `minutes`: the longest length of each.
+async fn give_back(
+    toolbox: &Toolbox,
+    task: &Task,
+    own: &Number,
+    called: &[(&Number, Over)],
+    minutes: u32,
+) -> Result<(), StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let unused = |over: &Over| minutes.saturating_sub(over.used.unwrap_or(minutes));
+    let unused: u32 = called.iter().map(|(_, over)| unused(over)).sum();
+    let unplaced = called.iter().filter(|(_, over)| over.used == Some(0)).count();
+    let failed = called.iter().filter(|(_, over)| over.has_failed).count();
+    if unused == 0 && failed == 0 {
+        return Ok(());
+    }
+    let Some(first) = load(db, task.request_id, FIRST).await? else { return Ok(()) };
+    let mark = Key::new(format!("JOB#{}", task.request_id), "GIVEN_BACK");
+    let mark = Write::put(&db.tables.messages, mark, &GivenBack { expires: first.expires })?.only_if_new();
+    let mut writes = vec![mark];
+    if unused > 0 {
+        let unplaced = u32::try_from(unplaced).unwrap_or_default();
+        writes.extend(off(toolbox, task.agent, unplaced, unused, first.created)?);
+    }
+    if failed > 0 {
+        let failed = u32::try_from(failed).unwrap_or(u32::MAX);
+        writes.push(failures::count(db, own.as_str(), failed, now)?);
+    }
+    match db.transact(&writes).await {
+        // Refused: an earlier run did so.
+        Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The writes that take calls off the counters to which they were added at this time.
+fn off(toolbox: &Toolbox, agent: AgentId, calls: u32, minutes: u32, at: Timestamp) -> Result<[Write; 2], StoreError> {
+    let (of_agent, of_all) = (Counter::of_agent(agent), Counter::of_all(&toolbox.config));
+    Ok([of_agent.off(&toolbox.db, calls, minutes, at)?, of_all.off(&toolbox.db, calls, minutes, at)?])
+}
+
+/// Why an agent's number has no more calls outside today ([`failures`]).
+async fn too_many_failures(toolbox: &Toolbox, agent: AgentId) -> Result<Option<String>, StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let own = phone::of_agent(db, agent, phone::source(&toolbox.config)).await?;
+    let Some(own) = own else { return Ok(None) };
+    let is_full = failures::are_too_many(db, own.number.as_str(), now).await?;
+    Ok(is_full.then(|| {
+        let most = failures::MAX_A_DAY;
+        format!("{most} calls of your number failed today by the provider's fault and cost nothing: no others until the UTC day ends")
+    }))
 }
 
 /// What is called outside in a UTC day, by an agent or by all: `VOICEOUT#<agent>` or `VOICEOUT#ALL` / `<day>`.
@@ -503,6 +645,16 @@ impl Counter {
             .bind("expires", (day(now) + 2) * DAY_SECS)
     }
 
+    /// Takes calls off that were added at this time.
+    fn off(&self, db: &Db, calls: u32, minutes: u32, at: Timestamp) -> Result<Write, StoreError> {
+        Write::update(&db.tables.messages, self.key(at), "ADD #minutes :less_minutes, #calls :less_calls")
+            .only_if("#minutes >= :minutes AND #calls >= :calls")
+            .bind("minutes", minutes)?
+            .bind("calls", calls)?
+            .bind("less_minutes", -i64::from(minutes))?
+            .bind("less_calls", -i64::from(calls))
+    }
+
     fn full(&self) -> String {
         format!("{} to numbers outside this deployment in a UTC day, and less is left today", self.limit)
     }
@@ -532,7 +684,7 @@ impl Leg<'_> {
         let db = &self.toolbox.db;
         let mut row = match load(db, self.task.request_id, self.index).await? {
             Some(row) => row,
-            None if self.task.is_over => return Ok(self.not_called("the calls before took too long")),
+            None if self.task.is_over => return Ok(not_called(self.brief, "the calls before took too long", 0)),
             None => self.begin().await?,
         };
         if let Some(over) = row.over.take() {
@@ -587,32 +739,19 @@ impl Leg<'_> {
         }
         match row.state {
             State::Placed => self.ask(&row).await,
-            State::Refused => Ok(self.not_called(row.reason.as_deref().unwrap_or("the call was refused"))),
+            // It was given to the provider, which refused it.
+            State::Refused => {
+                Ok(not_called(self.brief, row.reason.as_deref().unwrap_or("the call was refused"), REFUSED))
+            }
             // Another run was faster.
             State::Pending | State::Submitting => Ok(Stands::Waits(self.toolbox.clock.now().plus(AGAIN))),
         }
     }
 
-    /// A call that did not come about.
-    fn not_called(&self, reason: &str) -> Stands {
-        Stands::Over(Box::new(Over {
-            status: Status::Failed,
-            ended_reason: reason.to_owned(),
-            length: None,
-            turns: Vec::new(),
-            summary: None,
-            is_success: None,
-            outcome: None,
-            found: found(self.brief, &[], None),
-            callback_number: None,
-            recording_url: None,
-        }))
-    }
-
     /// Places a call that certainly was not placed. `Err`: it was not.
     async fn place(&self, row: &Row) -> Result<Result<Row, Stands>, StoreError> {
         let now = self.toolbox.clock.now();
-        let not = |reason: &str| Ok(Err(self.not_called(reason)));
+        let not = |reason: &str| Ok(Err(not_called(self.brief, reason, 0)));
         if self.task.is_over || now >= row.created.plus(TRIED_FOR) {
             return not("the call could not be placed in time");
         }
@@ -692,7 +831,7 @@ impl Leg<'_> {
             }
         };
         let is_given_up = self.task.is_over || now >= given_up;
-        let lost = || self.not_called("the call provider did not say whether it has called");
+        let lost = || unheard(self.brief, "the call provider did not say whether it has called");
         Ok(Err(if is_given_up { lost() } else { Stands::Waits(now.plus(AGAIN)) }))
     }
 
@@ -714,7 +853,7 @@ impl Leg<'_> {
                 if must_be_over { now.plus(AGAIN) } else { must_end.min(now.plus(LOOKS)).max(now.plus(AGAIN)) }
             }
             Ok(Heard::NoSuchCall) => {
-                return Ok(self.not_called("the call provider knows no such call"));
+                return Ok(unheard(self.brief, "the call provider knows no such call"));
             }
             Err(error) => {
                 log::failure("a provider did not tell about a call", &error.detail());
@@ -722,7 +861,7 @@ impl Leg<'_> {
             }
         };
         if self.task.is_over || now >= must_end.plus(PATIENCE) {
-            return Ok(self.not_called("the call provider did not say what became of the call"));
+            return Ok(unheard(self.brief, "the call provider did not say what became of the call"));
         }
         Ok(Stands::Waits(wait))
     }
@@ -788,16 +927,45 @@ impl Leg<'_> {
     }
 }
 
+/// A call that did not come about.
+fn not_called(brief: &Brief<'_>, reason: &str, used: u32) -> Stands {
+    Stands::Over(Box::new(Over {
+        status: Status::Failed,
+        ended_reason: reason.to_owned(),
+        length: None,
+        used: Some(used),
+        has_failed: false,
+        turns: Vec::new(),
+        summary: None,
+        is_success: None,
+        outcome: None,
+        found: found(brief, &[], None),
+        callback_number: None,
+        recording_url: None,
+    }))
+}
+
+/// A call of which the provider never said what became of it.
+fn unheard(brief: &Brief<'_>, reason: &str) -> Stands {
+    match not_called(brief, reason, 0) {
+        Stands::Over(over) => Stands::Over(Box::new(Over { used: None, has_failed: true, ..*over })),
+        waits => waits,
+    }
+}
+
 fn over(facts: Facts, recording_url: Option<String>, brief: &Brief<'_>) -> Over {
     let length = facts.length();
     let status = match facts.verdict {
-        Verdict::Unreachable | Verdict::Provider => Status::Failed,
-        Verdict::Cancelled if length.is_none() => Status::Failed,
-        Verdict::Usual if length.is_none() => Status::NoAnswer,
-        Verdict::Usual | Verdict::Cancelled => Status::Completed,
+        Verdict::Provider => Status::Failed,
+        // What was talked is charged, whatever ended it.
+        _ if length.is_some() => Status::Completed,
+        Verdict::Unreachable | Verdict::Cancelled => Status::Failed,
+        Verdict::Usual => Status::NoAnswer,
     };
     Over {
         status,
+        used: Some(length.map_or(UNANSWERED, call::started_minutes)),
+        has_failed: status == Status::Failed && length.is_some(),
         // What fails by the provider's fault costs nothing.
         length: length.filter(|_| status != Status::Failed),
         found: found(brief, &facts.answered, facts.outcome),
@@ -918,7 +1086,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_call_that_took_place_is_charged() {
+    fn what_was_talked_is_charged_unless_the_provider_failed() {
         let facts = |verdict: Verdict, is_answered: bool| Facts {
             started: is_answered.then_some(Timestamp::from_secs(100)),
             ended: Timestamp::from_secs(161),
@@ -935,16 +1103,19 @@ mod tests {
             is_whole: true,
         };
         let minute = Some(Duration::from_secs(61));
-        for (verdict, is_answered, status, length) in [
-            (Verdict::Usual, true, Status::Completed, minute),
-            (Verdict::Usual, false, Status::NoAnswer, None),
-            (Verdict::Cancelled, true, Status::Completed, minute),
-            (Verdict::Cancelled, false, Status::Failed, None),
-            (Verdict::Unreachable, false, Status::Failed, None),
-            (Verdict::Provider, true, Status::Failed, None),
+        for (verdict, is_answered, status, length, used, has_failed) in [
+            (Verdict::Usual, true, Status::Completed, minute, 2, false),
+            (Verdict::Usual, false, Status::NoAnswer, None, 1, false),
+            (Verdict::Cancelled, true, Status::Completed, minute, 2, false),
+            (Verdict::Cancelled, false, Status::Failed, None, 1, false),
+            (Verdict::Unreachable, true, Status::Completed, minute, 2, false),
+            (Verdict::Unreachable, false, Status::Failed, None, 1, false),
+            (Verdict::Provider, true, Status::Failed, None, 2, true),
+            (Verdict::Provider, false, Status::Failed, None, 1, false),
         ] {
             let over = over(facts(verdict, is_answered), None, &brief(&["One", "Two"]));
             assert_eq!((over.status, over.length), (status, length), "{verdict:?}");
+            assert_eq!((over.used, over.has_failed), (Some(used), has_failed), "{verdict:?}");
             assert_eq!(over.found.points, [("One".to_owned(), false), ("Two".to_owned(), true)]);
             assert!(over.found.message_left);
         }

@@ -21,7 +21,7 @@ use tools_sms::{inbox, phone};
 use crate::call::{self, Answer, Declined, SILENCE, State};
 use crate::calls::{self, Call, Direction, KEPT};
 use crate::config::InboundConfig;
-use crate::{inbound, plan, settings};
+use crate::{failures, inbound, plan, settings};
 
 /// How often a call is tried again because the owner's account changed in the meantime.
 const TRIES: usize = 5;
@@ -98,6 +98,9 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
             (Answer::Declined { why, say }, _) => return decline(toolbox, ring, &owner, why, say).await,
             (Answer::NotInService | Answer::Answered { .. }, _) => return not_in_service(db, ring).await,
         };
+        if ring.provider.is_some() && failures::are_too_many(db, ring.to.as_str(), now).await? {
+            return decline(toolbox, ring, &owner, Declined::TooManyFailures, None).await;
+        }
         let as_read = settings::unchanged(db, &owner, &stored)?;
         let call = answered(ring, &owner, stored.config, state);
         let mut writes = calls::create(db, &call)?;

@@ -49,6 +49,11 @@ pub async fn put(State(state): State<Voice>, Segment(id): Segment, headers: Head
             && providers::chosen(&app.config).is_some()
         {
             outside::check_country(&app.config, to)?;
+            let before = settings::load(&app.db, caller.agent, phone.id).await?;
+            // What was checked is not asked for again.
+            if before.and_then(|before| before.config.transfer_number).as_ref() != Some(to) {
+                outside::check_target(state.toolbox(), to).await?;
+            }
         }
         state.toolbox().judge.judge(&said(&config)).await?;
         let set_by = headers::idempotency_key(&headers)?;

@@ -26,6 +26,7 @@ const ENDED: Shape = Shape::Choice(&[
     "after_hours",
     "no_credit",
     "frozen",
+    "too_many_failures",
 ]);
 /// `tools_voice::call::Ended::to_caller`
 const ENDED_FOR_CALLER: Shape = Shape::Choice(&[
@@ -98,7 +99,7 @@ pub static INBOUND_CALL: Named = Named {
         may("held_usdc", Shape::Usdc).about("While it lasts: what it holds of your credits, for its longest length"),
         has("receipt_id", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time).about("When it rang"),
-        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, also while it lasted, or a debt"),
+        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, also while it lasted, or a debt; too_many_failures: calls of the number failed today by the provider's fault"),
         may("transcript", Shape::OrNull(&Shape::Text)).about("A line for each thing that was said"),
         may("transcript_omitted", Shape::Is(true)).about("It does not fit into this list: read the call alone"),
         may("recording_url", Shape::OrNull(&Shape::Uri))
@@ -198,11 +199,12 @@ pub static OPERATIONS: &[Operation] = &[
             (400, "country_not_allowed"),
             (400, "emergency_number_blocked"),
             (400, "content_blocked"),
+            (503, "provider_unavailable"),
             TAKEN,
             REUSED,
         ])
         .beyond_schema(
-            "`prompt` has visible characters; `transfer_number` is one that can be called, and there with \
+            "`prompt` has visible characters; `transfer_number` is one that can be called and not one of the service, and there with \
              `transfer_call` or `after_hours` transfer; windows have days, and end after they start; the webhook's host is public",
         ),
     Operation::delete("/v1/tools/voice/numbers/{id}/inbound", "disableVoiceAnswering", "Your number answers no more calls")

@@ -457,10 +457,10 @@ fn why(reason: &str) -> Ended {
         "exceeded-max-duration" => Ended::TimeLimit,
         "silence-timed-out" => Ended::Silence,
         "assistant-forwarded-call" | "assistant-request-returned-forwarding-phone-number" => Ended::Transferred,
-        "call.forwarding.operator-busy" | "call.forwarding.no-answer" => Ended::TransferFailed,
         _ if has("hook-executed-transfer") || has("-completed-call") || reason == "vonage-completed" => {
             Ended::Transferred
         }
+        _ if is_failed_transfer(reason) => Ended::TransferFailed,
         _ if has("did-not-receive-customer-audio") => Ended::Silence,
         _ if reason.starts_with("assistant-ended-call") || reason == "assistant-said-end-call-phrase" => {
             Ended::AssistantHungUp
@@ -468,6 +468,12 @@ fn why(reason: &str) -> Ended {
         _ if is_fault(reason) => Ended::Failed,
         _ => Ended::CallerHungUp,
     }
+}
+
+/// The call was not passed on: whoever owns the number that it was to go to decides that, so it is nobody's fault. Ask only about
+/// words that do not say that it was.
+fn is_failed_transfer(reason: &str) -> bool {
+    reason.contains("transfer") || reason.contains("forwarding")
 }
 
 fn is_fault(reason: &str) -> bool {
@@ -479,8 +485,7 @@ fn is_fault(reason: &str) -> bool {
         "phone-call-provider-",
         "assistant-request-",
     ];
-    let is_usual = reason.contains("did-not-receive-customer-audio")
-        || reason == "assistant-request-returned-forwarding-phone-number";
+    let is_usual = reason.contains("did-not-receive-customer-audio") || is_failed_transfer(reason);
     !is_usual && (reason.contains("error") || BEGINNINGS.iter().any(|beginning| reason.starts_with(beginning)))
 }
 
@@ -565,6 +570,9 @@ mod tests {
             ("assistant-forwarded-call", true, none(), Ended::Transferred, Usual, None),
             ("call.in-progress.twilio-completed-call", true, none(), Ended::Transferred, Usual, None),
             ("call.forwarding.no-answer", true, none(), Ended::TransferFailed, Usual, None),
+            ("call.in-progress.error-transfer-failed", true, none(), Ended::TransferFailed, Usual, None),
+            ("call.in-progress.error-warm-transfer-max-duration", true, none(), Ended::TransferFailed, Usual, None),
+            ("assistant-request-returned-forwarding-phone-number", true, none(), Ended::Transferred, Usual, None),
             ("exceeded-max-duration", true, analysed("refused"), Ended::TimeLimit, Usual, Some("refused")),
             ("silence-timed-out", true, none(), Ended::Silence, Usual, None),
             (
