@@ -2,7 +2,7 @@
 # Checks the running service against its own description with Schemathesis: as a stranger, and as somebody with an
 # access token, a soul's key and a wallet. Starts a stack of its own, in a folder of its own, on a free port. With the token it
 # really buys: half a dollar of the local chain's test money at most, and 0.05 a day unless a generated budget says otherwise.
-# Non-zero if there is any finding. EXAMPLES=n for more or fewer cases an operation (default 6).
+# Non-zero if there is any finding. EXAMPLES=n for more or fewer cases an operation (default 6); ROUTES=regex for some paths.
 set -eu
 cd "$(dirname "$0")/.."
 here=$(pwd)
@@ -41,7 +41,9 @@ for _ in $(seq 600); do
 done
 
 curl -sf "http://127.0.0.1:$port/openapi.json" >"$work/openapi.json"
+[ "${EXAMPLES:-6}" -ge 6 ] || python3 local/schemathesis/thin.py "$work/openapi.json"
 python3 local/schemathesis/configure.py "$work/openapi.json" "$here/local/schemathesis/hooks.py" >"$work/st.toml"
+phases=examples,coverage,fuzzing,stateful
 # usage: pass NAME [OPTION...]; $PASSES leaves out passes that it does not name.
 pass() {
   name=$1
@@ -51,7 +53,7 @@ pass() {
   found=0
   (cd "$work" && PYTHONDONTWRITEBYTECODE=1 "$tools/bin/schemathesis" --config-file st.toml run openapi.json \
       -u "http://127.0.0.1:$port" -c all -n "${EXAMPLES:-6}" --seed 1 --generation-deterministic --continue-on-failure \
-      --phases examples,coverage,fuzzing,stateful --warnings off --report junit --report-dir "report-$name" \
+      --phases "$phases" --warnings off --report junit --report-dir "report-$name" \
       "$@" >"$name.txt" 2>&1) || found=1
   # The score, and all of it where there is something to mend.
   echo "== Schemathesis, $name"
@@ -62,6 +64,17 @@ pass() {
 }
 # Before all passes, so that the soul of the examples is there.
 credentials=$(node local/schemathesis/credentials.mjs "$work/.local/stack.json")
+if [ -n "${ROUTES:-}" ]; then
+  # Links lead to operations that are left out.
+  phases=examples,coverage,fuzzing
+  failed=0
+  (CREDENTIALS='' pass stranger --include-path-regex "$ROUTES" >"$work/stranger.out") &
+  stranger=$!
+  CREDENTIALS=$credentials pass tools --include-path-regex "$ROUTES" || failed=1
+  wait "$stranger" || failed=1
+  cat "$work/stranger.out"
+  exit $failed
+fi
 # At once: each spends its time on making up data, on one core. With credentials the tools take as long as all the rest.
 (CREDENTIALS='' pass stranger >"$work/stranger.out") &
 stranger=$!
