@@ -12,7 +12,8 @@ say "testing: about 20 minutes. First the journeys over the whole service, then 
 # Journeys record which permissions they use; the last command lists those that no journey used.
 rm -rf "$(local/target-dir.sh)/tmp/permissions"
 # Most of a journey is waiting.
-RUST_TEST_THREADS=${RUST_TEST_THREADS:-4} cargo test --workspace
+# What fails does not keep the other crates' tests from running; cargo lists the targets that failed at the end.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-4} cargo test --workspace --no-fail-fast
 say "permissions: each is used by a journey or explained"
 cargo test --quiet --package tests --test integration -- --ignored --exact permissions::every_permission_is_used_or_explained
 # A child process that shares our standard output can make it non-blocking; then whoever writes next fails.
