@@ -49,7 +49,7 @@ impl Asked {
         format!("{}\r\n\r\n{rest}", head.replace("\r\n ", " ").replace("\r\n\t", " "))
     }
 
-    fn header(&self, name: &str) -> Option<String> {
+    pub fn header(&self, name: &str) -> Option<String> {
         let message = self.message();
         let (head, _) = message.split_once("\r\n\r\n")?;
         let mut lines = head.lines().filter_map(|line| line.split_once(": "));

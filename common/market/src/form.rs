@@ -6,6 +6,7 @@ use base::untrusted_text::hides_something;
 use evm::Address;
 use platform::net::{FetchPolicy, check_url};
 use serde_json::{Map, Value};
+use tools::safety::names::likeness;
 use url::Url;
 
 use super::schema::under;
@@ -151,9 +152,22 @@ pub fn slug(value: &Value) -> Result<Slug, Wrong> {
     text.parse().or_else(wrong)
 }
 
-/// A soul's slug: not reserved, and not in the form of a wallet address.
-fn soul_slug(value: &Value) -> Result<Slug, Wrong> {
+/// Refuses the name of a soul that could be taken for the operator's, whose name is `service`.
+fn own_name(name: &str, service: &str) -> Result<(), Wrong> {
+    likeness(name, service).map_or(Ok(()), |likeness| wrong(likeness.message()))
+}
+
+/// A soul's display name.
+fn soul_name(value: &Value, service: &str) -> Result<String, Wrong> {
+    let name = shown(1, MAX_NAME_CHARS, false)(value)?;
+    own_name(&name, service)?;
+    Ok(name)
+}
+
+/// A soul's slug: not reserved, not the operator's, and not in the form of a wallet address.
+fn soul_slug(value: &Value, service: &str) -> Result<Slug, Wrong> {
     let slug = slug(value)?;
+    own_name(slug.as_str(), service)?;
     if RESERVED.contains(&slug.as_str()) {
         return wrong("is reserved; choose another");
     }
@@ -201,12 +215,13 @@ pub struct SoulForm {
 }
 
 impl SoulForm {
-    pub fn read(body: &Map<String, Value>) -> Result<SoulForm, Vec<FieldError>> {
+    /// `operator`: the service's name.
+    pub fn read(body: &Map<String, Value>, operator: &str) -> Result<SoulForm, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         // The first service is read by `service_form`.
         reader.only(&["slug", "name", "bio", "avatar_url", "soul_md", "soul_price", "service"], &[]);
-        let name = reader.required("name", shown(1, MAX_NAME_CHARS, false));
-        let slug = reader.required("slug", soul_slug);
+        let name = reader.required("name", |value| soul_name(value, operator));
+        let slug = reader.required("slug", |value| soul_slug(value, operator));
         let bio = reader.optional("bio", shown(0, MAX_BIO_CHARS, true));
         let avatar_url = reader.optional("avatar_url", avatar);
         let soul_md = reader.required("soul_md", soul_md);
@@ -251,8 +266,12 @@ pub struct ProfileChange {
 }
 
 impl ProfileChange {
-    /// Reads the body of a change. `shown_now`: the soul as its seller sees it.
-    pub fn read(body: &Map<String, Value>, shown_now: &Value) -> Result<ProfileChange, Vec<FieldError>> {
+    /// Reads the body of a change. `shown_now`: the soul as its seller sees it. `operator`: the service's name.
+    pub fn read(
+        body: &Map<String, Value>,
+        shown_now: &Value,
+        operator: &str,
+    ) -> Result<ProfileChange, Vec<FieldError>> {
         let mut reader = Reader::new(body);
         let also: Vec<&str> = AS_SHOWN.iter().map(|(name, _)| *name).chain(OF_ANSWERS).collect();
         reader.only(&["name", "bio", "avatar_url"], &also);
@@ -261,11 +280,11 @@ impl ProfileChange {
                 reader.errors.push(FieldError::new(name, message));
             }
         }
-        let name = reader.given("name", shown(1, MAX_NAME_CHARS, false));
+        // What was stored before there was a rule may be sent back.
+        let stays = |name: &str| body.get(name).is_some_and(|given| *given == shown_now[name]);
+        let name = if stays("name") { None } else { reader.given("name", |value| soul_name(value, operator)) };
         let bio = reader.nullable("bio", shown(0, MAX_BIO_CHARS, true));
-        // One that was stored before there was a rule may be sent back.
-        let stays = body.get("avatar_url").is_some_and(|given| *given == shown_now["avatar_url"]);
-        let avatar_url = if stays { None } else { reader.nullable("avatar_url", avatar) };
+        let avatar_url = if stays("avatar_url") { None } else { reader.nullable("avatar_url", avatar) };
         if reader.errors.is_empty() {
             let bio = bio.map(|bio| bio.filter(|bio| !bio.is_empty()));
             Ok(ProfileChange { name, bio, avatar_url })

@@ -57,7 +57,7 @@ pub async fn register(
         Some(service) => service_form::create(service, &ground, now),
         None => Err(vec![FieldError::new("", "must be an object")]),
     });
-    let (form, service) = match (SoulForm::read(body), service.transpose()) {
+    let (form, service) = match (SoulForm::read(body, &market.app.config.service_name), service.transpose()) {
         (Ok(form), Ok(service)) => (form, service),
         (form, service) => {
             let mut errors = form.err().unwrap_or_default();
@@ -162,7 +162,7 @@ pub async fn change_profile(market: &Market, soul: &Soul, body: &Map<String, Val
     let app = &market.app;
     // The purchases are not compared.
     let shown = view::own(soul, Purchases::default());
-    let change = ProfileChange::read(body, &shown).map_err(ApiError::InvalidRequest)?;
+    let change = ProfileChange::read(body, &shown, &app.config.service_name).map_err(ApiError::InvalidRequest)?;
     let name = change.name.filter(|name| *name != soul.name);
     let bio = change.bio.filter(|bio| *bio != soul.bio);
     let avatar_url = change.avatar_url.filter(|url| *url != soul.avatar_url);

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use base::clock::Timestamp;
 use base::digest::{sha256, sha256_parts};
+use base::ids::AgentId;
 use base::untrusted_text::visible;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -56,6 +57,8 @@ pub struct Draft<'a> {
     pub unsubscribe: Option<&'a str>,
     /// `Auto-Submitted: auto-generated` (RFC 3834), so that no responder answers.
     pub auto_submitted: bool,
+    /// The service's name and the agent that sends: `X-<service>-Agent`, so that a reader can report it.
+    pub agent: Option<(&'a str, AgentId)>,
     pub date: Timestamp,
 }
 
@@ -108,6 +111,9 @@ pub fn compose(draft: &Draft<'_>) -> Vec<u8> {
     }
     if draft.auto_submitted {
         mail = mail.header("Auto-Submitted", Raw::new("auto-generated"));
+    }
+    if let Some((service, agent)) = draft.agent {
+        mail = mail.header(format!("X-{service}-Agent"), Raw::new(agent.to_string()));
     }
     if let Some(url) = draft.unsubscribe.filter(|url| is_header_url(url)) {
         mail = mail
@@ -320,6 +326,7 @@ mod tests {
             attachments: &[],
             unsubscribe: None,
             auto_submitted: false,
+            agent: None,
             date: Timestamp::from_secs(1_795_249_530),
         })
     }
@@ -372,6 +379,7 @@ mod tests {
             attachments: &files,
             unsubscribe: Some("https://api.example.com/v1/tools/email/unsubscribe/abc"),
             auto_submitted: true,
+            agent: Some(("Agora", AgentId::from_bytes([7; 16]))),
             date: Timestamp::from_secs(1_795_249_530),
         };
         let raw = compose(&draft);
@@ -497,7 +505,7 @@ mod tests {
             let draft = Draft {
                 from: &from, from_name: Some(&name), to: &to, subject: &subject, body: &body, message_id: &id,
                 in_reply_to: Some(&id), references: &references, attachments: &files, unsubscribe: Some(&link),
-                auto_submitted: false, date: Timestamp::from_secs(0),
+                auto_submitted: false, agent: None, date: Timestamp::from_secs(0),
             };
             let raw = compose(&draft);
             assert_is_transportable(&raw);

@@ -68,6 +68,9 @@ impl Signer {
             let seal = usize::from(SEALED.contains(&name));
             names.extend(std::iter::repeat_n(name, times + seal));
         }
+        // The header that names the agent (`X-<service>-Agent`).
+        let agents = fields.iter().map(Field::name).find(|name| name.starts_with("x-") && name.ends_with("-agent"));
+        names.extend(agents.as_deref());
         if !fields.iter().any(|field| field.name() == "from") {
             return Err(StoreError::new("a mail without From cannot be signed"));
         }

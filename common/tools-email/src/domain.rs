@@ -64,47 +64,6 @@ const AGENT_DIGITS: usize = 12;
 /// The first address on a domain of an agent's own.
 const OWN_NAME: &str = "agent";
 
-/// Names on an operator's domain that nobody can take: those that hosts and people write to (RFC 2142), and those that
-/// look like the operator.
-pub(crate) const RESERVED: [&str; 36] = [
-    "abuse",
-    "account",
-    "accounts",
-    "admin",
-    "administrator",
-    "agora",
-    "all",
-    "approvals",
-    "billing",
-    "bounce",
-    "bounces",
-    "compliance",
-    "contact",
-    "dmarc",
-    "help",
-    "hostmaster",
-    "info",
-    "legal",
-    "mail",
-    "mailer-daemon",
-    "no-reply",
-    "noc",
-    "noreply",
-    "office",
-    "operator",
-    "owner",
-    "payments",
-    "postmaster",
-    "privacy",
-    "root",
-    "sales",
-    "security",
-    "service",
-    "support",
-    "unsubscribe",
-    "webmaster",
-];
-
 /// Whether the pool may choose a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -390,10 +349,9 @@ fn agent_names(agent: AgentId) -> [String; 2] {
     [format!("{AGENT_PREFIX}{}", &hex[..AGENT_DIGITS]), format!("{AGENT_PREFIX}{hex}")]
 }
 
-/// Whether this agent may not have the name (lower case) on an operator's domain, even if it is free.
-fn is_reserved(agent: AgentId, name: &str) -> bool {
-    let is_anothers = name.starts_with(AGENT_PREFIX) && !agent_names(agent).iter().any(|own| own == name);
-    is_anothers || RESERVED.contains(&name)
+/// Whether the name (lower case) on an operator's domain is of the kind that another agent has by itself.
+fn is_anothers(agent: AgentId, name: &str) -> bool {
+    name.starts_with(AGENT_PREFIX) && !agent_names(agent).iter().any(|own| own == name)
 }
 
 /// Whether the domain is one of the operator's (`EMAIL_DOMAINS`).
@@ -660,8 +618,8 @@ fn take_over(db: &Db, agent: AgentId, address: &Address, now: Timestamp) -> Resu
 }
 
 /// Gives the agent an address on one of its sending domains, and adds it to the domain's row. True again if it has it
-/// already. False: it is another agent's or reserved, the domain is not one of this agent's, or the agent has 20 addresses
-/// on it.
+/// already. False: it is another agent's, the domain is not one of this agent's, or the agent has 20 addresses on it. Whether
+/// the name is reserved is asked before ([`crate::quote::is_claimable`]).
 pub async fn claim_address(db: &Db, agent: AgentId, address: &Address, now: Timestamp) -> Result<bool, StoreError> {
     let address = Address::parse(&address.folded()).map_err(StoreError::new)?;
     let Some(row) = load(db, agent, address.domain()).await? else { return Ok(false) };
@@ -680,7 +638,7 @@ pub async fn claim_address(db: &Db, agent: AgentId, address: &Address, now: Time
     .bind("paused", PoolStatus::Paused)?
     .bind("most", MAX_ADDRESSES)?;
     let writes = if row.shared {
-        if is_reserved(agent, address.local()) {
+        if is_anothers(agent, address.local()) {
             return Ok(false);
         }
         vec![add, claim(db, agent, &address, now)?]
@@ -995,7 +953,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_speak_for_others_are_reserved() {
+    fn names_of_other_agents_are_reserved() {
         let agent = AgentId::from_bytes([0xab; 16]);
         let [short, long] = agent_names(agent);
         assert_eq!((short.as_str(), long.len()), ("agent-abababababab", 38));
@@ -1005,11 +963,9 @@ mod tests {
             ("agent-000000000000", true),
             ("agent-", true),
             ("agent", false),
-            ("postmaster", true),
-            ("sails", false),
         ];
         for (name, expected) in rows {
-            assert_eq!(is_reserved(agent, name), expected, "{name}");
+            assert_eq!(is_anothers(agent, name), expected, "{name}");
         }
     }
 

@@ -42,6 +42,9 @@ pub struct Inbound {
     pub from: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_name: Option<String>,
+    /// The agent of this deployment that sent it; not for a mail from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_agent: Option<AgentId>,
     /// Where the sender wants answers to go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<Address>,

@@ -22,6 +22,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tools::Toolbox;
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
+use tools::safety::names::{Likeness, likeness};
+use unicode_normalization::UnicodeNormalization;
 use uuid::Uuid;
 
 use crate::address::Address;
@@ -33,8 +35,11 @@ use crate::{providers, receive, send, upload};
 /// For each recipient, unless the operator set another price: 0.005 USDC.
 pub const FEE: Usdc = Usdc::from_micro(5_000);
 
-pub static QUOTER: Quoter =
-    Quoter { spec: &send::SPEC, quote: |toolbox, request| Box::pin(quote(toolbox, request)), check: upload::check };
+pub static QUOTER: Quoter = Quoter {
+    spec: &send::SPEC,
+    quote: |toolbox, request| Box::pin(quote(toolbox, request)),
+    check: |toolbox, input, locked, agent, proven| Box::pin(check(toolbox, input, locked, agent, proven)),
+};
 
 /// The members of [`AskedPrice::locked`].
 pub(crate) const FROM: &str = "from_address";
@@ -224,6 +229,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         Some(named) => pinned(&toolbox, agent, &domains, named, recipients, may, now).await?,
         None => pooled(&toolbox, domains, recipients, may, now).await?,
     };
+    check_name(&toolbox, &request.input, &sender.from)?;
     let mut asked = asked(&sender, request.tool.price.usual(), recipients);
     // The owner's rules see the recipients of a reply, too.
     if !request.input.contains_key("to_address") {
@@ -366,7 +372,7 @@ async fn pinned(
         Some(owner) if owner == agent => AddressOf::Caller,
         Some(_) => AddressOf::Other,
     };
-    match decide(of_domain, of_address, is_claimable(from.local())) {
+    match decide(of_domain, of_address, is_claimable(from.local(), &toolbox.config.service_name)) {
         Decision::Taken => Err(taken(&from)),
         Decision::NotOwned => Err(refused("domain_not_owned", format!("{} belongs to another agent", from.domain()))),
         Decision::Unproven => {
@@ -427,12 +433,60 @@ fn warning(row: &SendingDomain, recipients: u32, now: Timestamp) -> Option<&'sta
 }
 
 /// Whether an agent may take this name on an operator's domain.
-pub(crate) fn is_claimable(local: &str) -> bool {
-    let local = local.to_ascii_lowercase();
+///
+/// `service`: the operator's name.
+pub(crate) fn is_claimable(local: &str, service: &str) -> bool {
     let is_plain = local.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    let bare: String = local.chars().filter(char::is_ascii_alphanumeric).collect();
-    let is_reserved = domain::RESERVED.iter().any(|name| *name == local || name.replace('-', "") == bare);
-    (3..=64).contains(&local.len()) && is_plain && !is_reserved && !local.starts_with(AGENTS_OWN)
+    let is_agents = local.to_ascii_lowercase().starts_with(AGENTS_OWN);
+    (3..=64).contains(&local.len()) && is_plain && !is_agents && likeness(local, service).is_none()
+}
+
+/// What a call that redeems a quote names beside it: the sender's name, which the quote does not lock, and uploads.
+async fn check(
+    toolbox: &Toolbox,
+    input: &Map<String, Value>,
+    locked: &Map<String, Value>,
+    agent: Option<AgentId>,
+    proven: bool,
+) -> Result<(), ApiError> {
+    let from = locked.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
+    if let Some(from) = from {
+        check_name(toolbox, input, &from)?;
+    }
+    upload::check(toolbox, input, locked, agent, proven).await
+}
+
+/// Refuses a sender's name that could be taken for the operator's, or that names another address or domain than the
+/// sender's own. The mail is signed, so its reader believes the name.
+fn check_name(toolbox: &Toolbox, input: &Map<String, Value>, from: &Address) -> Result<(), ApiError> {
+    let Some(name) = input.get(FROM_NAME).and_then(Value::as_str) else { return Ok(()) };
+    let is_operators = domain::is_operators(&toolbox.config, from.domain());
+    let why = match likeness(name, &toolbox.config.service_name) {
+        // Every owner of a domain has such offices.
+        Some(Likeness::Office) if !is_operators => None,
+        other => other.map(Likeness::message),
+    };
+    let why = why.or_else(|| names_another(name, from, is_operators).then_some(ANOTHER));
+    why.map_or(Ok(()), |why| Err(ApiError::field(FROM_NAME, why)))
+}
+
+/// A member of the input: what is shown with the sender's address.
+const FROM_NAME: &str = "from_name";
+const ANOTHER: &str = "must not contain an @ or a domain, unless it is the sender's own address or domain";
+
+/// Whether a name has a word that looks like an address or a domain and is not the sender's own. Nobody but the operator
+/// names an operator's domain.
+fn names_another(name: &str, from: &Address, is_operators: bool) -> bool {
+    // Other letters for an @ and for a dot become these (UTS 46 names the dots).
+    let name = untrusted_text::visible(name).nfkc().collect::<String>().replace('\u{3002}', ".").to_lowercase();
+    name.split(|letter: char| !(letter.is_alphanumeric() || "@.-_+".contains(letter))).any(|word| {
+        let word = word.trim_matches(['.', '-', '_']);
+        let top = word.rsplit_once('.').map_or("", |(_, top)| top);
+        let is_domain = top.chars().count() >= 2 && top.chars().all(char::is_alphabetic) || top.starts_with("xn--");
+        let domain = from.domain();
+        let is_own = !is_operators && (domain == word || domain.ends_with(&format!(".{word}")));
+        (word.contains('@') || is_domain) && word != from.folded() && !is_own
+    })
 }
 
 /// The price of a number of recipients.
@@ -514,12 +568,36 @@ mod tests {
 
     #[test]
     fn names_of_the_operator_cannot_be_taken() {
-        for free in ["ada", "ada.lovelace", "shop-7"] {
-            assert!(is_claimable(free), "{free}");
+        for free in ["ada", "ada.lovelace", "shop-7", "acme-support"] {
+            assert!(is_claimable(free, "Agora"), "{free}");
         }
-        for not in ["Postmaster", "no-reply", "no.reply", "a", "bounces", "bounces+x", "agent-0123456789ab", "it's"] {
-            assert!(!is_claimable(not), "{not}");
+        for not in ["Postmaster", "agora-support", "KYC.1", "a", "bounces+x", "Agent-0123456789ab", "it's"] {
+            assert!(!is_claimable(not, "Agora"), "{not}");
         }
+    }
+
+    #[test]
+    fn a_senders_name_names_no_other_address_or_domain() {
+        let [own, shared] = ["ada@mail.acme.example", "ada@agents.test"].map(|text| Address::parse(text).unwrap());
+        for name in [
+            "boss@bank.test",
+            "Bank (bank.test)",
+            "＠bank",
+            "bank．test",
+            "bank。test",
+            "a\u{ad}@b",
+            "x.xn--p1ai",
+            "почта.рф",
+        ] {
+            assert!(names_another(name, &own, false) && names_another(name, &shared, true), "{name}");
+        }
+        for name in ["Ada", "Dr. Ada", "J.R.R. Tolkien", "Version 2.0", "St. Gallen...", "a.b"] {
+            assert!(!names_another(name, &own, false) && !names_another(name, &shared, true), "{name}");
+        }
+        for name in ["Ada at acme.example", "Mail.Acme.example", "ada@mail.acme.example"] {
+            assert!(!names_another(name, &own, false), "{name}");
+        }
+        assert!(!names_another("ada@agents.test", &shared, true) && names_another("agents.test", &shared, true));
     }
 
     #[test]

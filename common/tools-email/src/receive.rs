@@ -83,6 +83,16 @@ pub async fn receive(
     envelope: &Envelope<'_>,
     raw: &[u8],
 ) -> Result<Vec<(Address, Delivered)>, StoreError> {
+    receive_from(toolbox, envelope, raw, None).await
+}
+
+/// [`receive`] for a mail that an agent here has sent. What a mail says of its own agent is not believed.
+pub(crate) async fn receive_from(
+    toolbox: &Toolbox,
+    envelope: &Envelope<'_>,
+    raw: &[u8],
+    sender: Option<AgentId>,
+) -> Result<Vec<(Address, Delivered)>, StoreError> {
     let parsed = if hops(raw) > MAX_HOPS { None } else { parse::parse(raw) };
     if parsed.is_none() {
         log::event("a mail cannot be read, or was in a loop", json!({"bytes": raw.len()}));
@@ -102,7 +112,7 @@ pub async fn receive(
                 (Some(Holder::Operator), Some(_)) => for_operator(toolbox, envelope, raw).await?,
                 (Some(Holder::Agent(agent)), Some(parsed)) if !served.contains(&agent) => {
                     served.push(agent);
-                    store(toolbox, envelope, parsed, raw, agent, to).await?
+                    store(toolbox, envelope, parsed, raw, (agent, to), sender).await?
                 }
                 // In this agent's mailbox already by another of its addresses.
                 (Some(Holder::Agent(_)), Some(_)) => Delivered::Stored,
@@ -188,8 +198,8 @@ async fn store(
     envelope: &Envelope<'_>,
     parsed: &Parsed,
     raw: &[u8],
-    agent: AgentId,
-    to: &Address,
+    (agent, to): (AgentId, &Address),
+    sender: Option<AgentId>,
 ) -> Result<Delivered, StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let folded = to.folded();
@@ -206,6 +216,7 @@ async fn store(
         to: to.clone(),
         from: parsed.from.clone().unwrap_or_default(),
         from_name: parsed.from_name.clone(),
+        from_agent: sender,
         reply_to: parsed.reply_to.clone(),
         subject: parsed.subject.clone(),
         message_id: parsed.message_id.clone(),

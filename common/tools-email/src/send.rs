@@ -485,7 +485,7 @@ async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timesta
     let is_free = match domain::owner_of(db, from).await? {
         Some(owner) => owner == task.agent,
         None => {
-            (!is_operators || quote::is_claimable(from.local()))
+            (!is_operators || quote::is_claimable(from.local(), &toolbox.config.service_name))
                 && domain::claim_address(db, task.agent, from, now).await?
         }
     };
@@ -644,6 +644,7 @@ impl Batch {
             attachments: &self.attachments,
             unsubscribe: unsubscribe.as_deref(),
             auto_submitted: false,
+            agent: Some((&self.toolbox.config.service_name, self.agent)),
             date: self.started,
         });
         Signer::derived(secret, self.from.domain()).sign(&raw)
@@ -689,7 +690,7 @@ impl Batch {
             // It never left the deployment, and the sender is the agent's.
             verdicts: Verdicts { spf: pass(), dkim: pass(), dmarc: pass(), spam: None },
         };
-        let received = receive::receive(&self.toolbox, &envelope, raw).await;
+        let received = receive::receive_from(&self.toolbox, &envelope, raw, Some(self.agent)).await;
         let now = self.toolbox.clock.now();
         let delivered = match received {
             Ok(received) => received.first().map_or(Delivered::UnknownUser, |(_, delivered)| *delivered),

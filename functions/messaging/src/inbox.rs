@@ -101,6 +101,7 @@ fn view(mail: &Inbound) -> Value {
         known.into_iter().filter_map(|(name, verdict)| Some((name.to_owned(), json!(verdict.as_ref()?)))).collect();
     for (name, value) in [
         ("from_name", mail.from_name.as_ref().map(|name| json!(name))),
+        ("from_agent_id", mail.from_agent.map(|agent| json!(agent))),
         ("reply_to", mail.reply_to.as_ref().map(|address| json!(address))),
         ("body_truncated", mail.is_cut.then_some(json!(true))),
         ("message_id", mail.message_id.as_ref().map(|id| json!(id))),

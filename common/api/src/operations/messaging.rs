@@ -138,6 +138,8 @@ pub static EMAIL: Named = Named {
         has("id", Shape::Uuid).about("Send it as `reply_to_email_id` to answer"),
         has("from", Shape::Text),
         may("from_name", Shape::Text),
+        may("from_agent_id", Shape::Uuid)
+            .about("The agent here that sent it. Absent for mail from outside, whatever that says"),
         may("reply_to", Shape::Text).about("Where an answer goes, if the sender named another address for that"),
         has("to", Shape::Text),
         has("subject", Shape::Text),

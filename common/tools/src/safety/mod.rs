@@ -10,6 +10,7 @@
 mod judge;
 mod leaks;
 pub mod moderation;
+pub mod names;
 mod phrases;
 mod published;
 mod sent;
