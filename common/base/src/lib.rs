@@ -10,6 +10,7 @@ pub mod encoding;
 pub mod hours;
 pub mod ids;
 pub mod input;
+pub mod model_schema;
 pub mod money;
 pub mod names;
 pub mod tool_result;

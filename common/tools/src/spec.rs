@@ -414,7 +414,7 @@ impl ModelTool for ToolSpec {
     }
 
     fn input_schema(&self) -> Value {
-        ToolSpec::input_schema(self)
+        base::model_schema::for_models(&ToolSpec::input_schema(self))
     }
 }
 

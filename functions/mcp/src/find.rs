@@ -13,6 +13,13 @@ use crate::tools::{Call, Entry, FIND_FIELDS, named, price, purchase_fields, work
 
 /// Tools of each kind in an answer, unless the caller sets another number.
 const USUAL: u64 = 5;
+/// Size limit of an answer, in bytes: a model pays for every one of them. The last tools are left out first.
+const MAX_ANSWER: usize = 6 * 1024;
+/// Longest text about a tool and about an argument, in characters.
+const MAX_ABOUT: usize = 240;
+const MAX_ARGUMENT: usize = 80;
+/// Most choices of an argument that are named.
+const MAX_CHOICES: usize = 8;
 
 /// Words that say nothing about a tool.
 const EMPTY: [&str; 14] =
@@ -38,14 +45,24 @@ impl Shop {
         query.append_pair("limit", &limit.to_string());
         let page = discover(self.app.catalog, &self.app.config.service_name, Some(&query.finish()), lacking)?;
         let sold = page.tools.iter().filter_map(|found| self.tools.iter().find(|entry| entry.name == found.mcp_name));
-        let sold: Vec<Value> = sold.filter_map(|entry| self.offered(entry)).collect();
+        let mut sold: Vec<Value> = sold.filter_map(|entry| self.offered(entry)).collect();
         let free = self.free(text("query").unwrap_or_default());
         let free = free.into_iter().take(usize::try_from(limit).unwrap_or_default());
-        let free: Vec<Value> = free.map(|entry| self.described(entry)).collect();
+        let mut free: Vec<Value> = free.map(|entry| self.described(entry)).collect();
+        let mut has_more = page.next_cursor.is_some();
+        let size = |tools: &[Value]| tools.iter().map(|tool| tool.to_string().len()).sum::<usize>();
+        while size(&sold) + size(&free) > MAX_ANSWER && sold.len() + free.len() > 1 {
+            if free.len() > sold.len() {
+                free.pop()
+            } else {
+                sold.pop()
+            };
+            has_more = true;
+        }
         let mut told = json!({
             "tools": sold,
             "free_tools": free,
-            "has_more": page.next_cursor.is_some(),
+            "has_more": has_more,
             "how_to_call": named(
                 "{use_tool} with name and input; add idempotency_key and max_cost_usdc when you buy. Nothing fits? Try \
                  other words; {price_list} has everything that is sold.",
@@ -64,10 +81,10 @@ impl Shop {
         Some(json!({
             "name": entry.name,
             "title": spec.title,
-            "about": spec.summary,
+            "about": short(spec.summary, MAX_ABOUT),
             "category": spec.category,
             "price": price(spec),
-            "input_schema": work_input(spec, &self.prefix),
+            "arguments": arguments(&work_input(spec, &self.prefix)),
         }))
     }
 
@@ -76,9 +93,9 @@ impl Shop {
         json!({
             "name": entry.name,
             "title": shown.title,
-            "about": shown.description,
+            "about": short(shown.description.as_deref().unwrap_or_default(), MAX_ABOUT),
             "price": "Free",
-            "input_schema": *shown.input_schema,
+            "arguments": arguments(&shown.input_schema),
         })
     }
 
@@ -104,6 +121,37 @@ impl Shop {
         found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         found.into_iter().map(|(_, entry)| entry).collect()
     }
+}
+
+/// The arguments of a schema in a line each, such as `string, required: The vehicle's number`.
+fn arguments(schema: &Map<String, Value>) -> Map<String, Value> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let line = |(name, argument): (&String, &Value)| {
+        let mut line = argument["type"].as_str().unwrap_or("string").to_owned();
+        if required.is_some_and(|required| required.iter().any(|required| required == name)) {
+            line.push_str(", required");
+        }
+        let choices = argument["enum"].as_array().filter(|choices| choices.len() <= MAX_CHOICES);
+        if let Some(choices) = choices {
+            let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+            line = format!("{line}, one of {}", choices.join(" "));
+        }
+        if let Some(about) = argument["description"].as_str() {
+            line = format!("{line}: {}", short(about, MAX_ARGUMENT));
+        }
+        (name.clone(), json!(line))
+    };
+    schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(line).collect()
+}
+
+/// The beginning of a text, up to a word's end.
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(most).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole);
+    format!("{whole} …")
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use api::discovery::search::{MAX_CATEGORY, MAX_QUERY};
 use base::input::{self, Field, Kind};
+use base::model_schema::for_models;
 use base::money::Usdc;
 use gate::limits::Class;
 use http::Method;
@@ -181,7 +182,7 @@ pub static USE_FIELDS: &[Field] = &[
 
 /// Arguments of a lookup by name, besides those of every purchase.
 pub static LOOKUP_FIELDS: &[Field] = &[
-    Field::required("name", SHORT, "The lookup's name, from the list in this tool's description"),
+    Field::required("name", SHORT, "The lookup's name"),
     Field::required("input", Kind::Object { fields: &[], open: true }, "The lookup's own arguments"),
 ];
 
@@ -256,7 +257,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
             closed(REQUEST_FIELDS, prefix),
             answered(vec![request_schema(prefix)]),
         ),
-        Call::Lookup => ("Any lookup", lookup_about(prefix), buying(LOOKUP_FIELDS, prefix), any_object()),
+        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(prefix), any_object()),
         Call::Find => (
             "Find tools",
             named(
@@ -337,22 +338,35 @@ fn paid_about(spec: &ToolSpec, prefix: &str) -> String {
 }
 
 fn lookup_about(prefix: &str) -> String {
-    let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
     format!(
-        "Looks something up in public records. Each lookup is also a tool of its own: {prefix}find_tools shows its \
-         arguments and its price. Wrong arguments are listed in the error, and nothing is charged. Give \
-         idempotency_key, and keep the same value for every retry of one purchase. The lookups: {}",
-        names.join(", ")
+        "Looks something up in public records, by the lookup's name. Each lookup is also a tool of its own: {prefix}find_tools \
+         shows its arguments and its price. Wrong arguments are listed in the error, and nothing is charged. Give \
+         idempotency_key, and keep the same value for every retry of one purchase."
     )
+}
+
+fn lookup_input(prefix: &str) -> Map<String, Value> {
+    let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
+    let mut schema = buying(LOOKUP_FIELDS, prefix);
+    // Not in the description, which hosts limit.
+    if let Some(Value::Object(name)) = schema.get_mut("properties").and_then(|properties| properties.get_mut("name")) {
+        name.retain(|word, _| word == "type" || word == "description");
+        name.insert("enum".to_owned(), json!(names));
+    }
+    schema
 }
 
 /// The schema of these fields and the arguments of a purchase. Allows no others.
 fn buying(fields: &[Field], prefix: &str) -> Map<String, Value> {
     let mut schema = closed(fields, prefix);
-    if let Some(Value::Object(into)) = schema.get_mut("properties") {
-        into.extend(of_purchase());
-    }
+    members(&mut schema).extend(of_purchase());
     schema
+}
+
+/// The members of an object's schema. A schema without any has no list of them, because some hosts refuse an empty one.
+fn members(schema: &mut Map<String, Value>) -> &mut Map<String, Value> {
+    let members = schema.entry("properties").or_insert_with(|| json!({}));
+    members.as_object_mut().expect("the members of an object")
 }
 
 /// Schemas of the purchase arguments. The list repeats them for every paid tool, so they contain only type and description;
@@ -361,7 +375,7 @@ fn of_purchase() -> Map<String, Value> {
     let brief = purchase_fields().map(|field| {
         let mut schema = match &field.kind {
             kind if is_flag(kind) => flag(),
-            Kind::Amount { .. } => json!({"type": ["number", "string"]}),
+            // An amount too: text is exact.
             _ => json!({"type": "string"}),
         };
         schema["description"] = json!(field.about);
@@ -375,14 +389,14 @@ fn is_flag(kind: &Kind) -> bool {
     matches!(kind, Kind::Choice(choices) if *choices == ["true", "false"])
 }
 
-/// The schema of a flag. Without the choices: the model vendors that know only enumerations of text would refuse the tool.
+/// The schema of a flag. Text counts too, but model hosts refuse a value of two types.
 fn flag() -> Value {
-    json!({"type": ["boolean", "string"]})
+    json!({"type": "boolean"})
 }
 
 /// The schema of fields of this crate, with tools named as this deployment calls them.
 fn own(fields: &[Field], prefix: &str) -> Map<String, Value> {
-    let mut schema = object(input::schema(fields));
+    let mut schema = object(for_models(&input::schema(fields)));
     for field in fields {
         let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(field.name));
         if let Some(property) = property {
@@ -410,10 +424,8 @@ fn closed(fields: &[Field], prefix: &str) -> Map<String, Value> {
 /// The schema of a paid tool's own arguments: what its path and its body take.
 pub fn work_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
     let mut schema = own(path_fields(spec), prefix);
-    let work = object(spec.input_schema());
-    if let Some(Value::Object(into)) = schema.get_mut("properties") {
-        into.extend(work.get("properties").and_then(Value::as_object).cloned().unwrap_or_default());
-    }
+    let mut work = object(for_models(&spec.input_schema()));
+    members(&mut schema).append(members(&mut work));
     let required = work.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     if !required.is_empty() {
         let all = schema.entry("required").or_insert_with(|| json!([]));
@@ -427,15 +439,15 @@ pub fn work_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
 fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
     let mut schema = work_input(spec, prefix);
     schema.insert("additionalProperties".to_owned(), json!(false));
-    if let Some(Value::Object(into)) = schema.get_mut("properties") {
-        // An argument that the work also has keeps the work's own schema, which says more.
-        for (name, brief) in of_purchase() {
-            into.entry(name).or_insert(brief);
-        }
-        // Of the receipt's members, the rarer ones only by name.
-        for field in RECEIPT_FIELDS {
-            into.entry(field.name).or_insert_with(|| json!({}));
-        }
+    let into = members(&mut schema);
+    // An argument that the work also has keeps the work's own schema, which says more.
+    for (name, brief) in of_purchase() {
+        into.entry(name).or_insert(brief);
+    }
+    // Of the receipt's members, the rarer ones only by name and type.
+    for field in RECEIPT_FIELDS {
+        let kind = if matches!(field.kind, Kind::Object { .. }) { "object" } else { "string" };
+        into.entry(field.name).or_insert_with(|| json!({"type": kind}));
     }
     schema
 }
@@ -619,7 +631,7 @@ mod tests {
 
     /// Strict clients send what the schema says, and models write flags as booleans.
     #[test]
-    fn flags_are_published_as_booleans_or_text() {
+    fn flags_are_published_as_booleans() {
         for (name, flag) in [
             ("acme_tools_vin_decode", "dry_run"),
             ("acme_tools_company_filings", "dry_run"),
@@ -630,8 +642,28 @@ mod tests {
         ] {
             let tool = tools().into_iter().find(|tool| tool.name == name).unwrap();
             let schema = &tool.shown("acme_tools_").input_schema["properties"][flag];
-            assert_eq!(schema["type"], json!(["boolean", "string"]), "{name}: {schema}");
+            assert_eq!(schema["type"], "boolean", "{name}: {schema}");
             assert!(schema.get("enum").is_none(), "{name}: {schema}");
+        }
+    }
+
+    /// One tool that a host refuses takes all others with it.
+    #[test]
+    fn every_model_host_takes_every_tool() {
+        for tool in tools() {
+            let name = &tool.name;
+            let shown = tool.shown("acme_tools_");
+            let input = Value::Object((*shown.input_schema).clone());
+            assert_eq!(base::model_schema::refused(&input), Vec::<String>::new(), "{name}");
+            let about = shown.description.as_ref().map_or(0, |text| text.chars().count());
+            assert!((1..=base::model_schema::MAX_DESCRIPTION).contains(&about), "{name}: {about} characters");
+            // OpenAI and Google: at most 64, no points.
+            let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+            assert!(name.len() <= 64 && name.chars().all(fits), "{name}");
+            if let Call::Paid(spec) = tool.kind {
+                let of_souls = platform::providers::model::ModelTool::input_schema(spec);
+                assert_eq!(base::model_schema::refused(&of_souls), Vec::<String>::new(), "{name} for models of souls");
+            }
         }
     }
 
