@@ -26,6 +26,7 @@ pub mod identity;
 pub mod mailbox;
 mod notices;
 pub mod parse;
+mod programs;
 pub mod providers;
 pub mod quote;
 pub mod receive;

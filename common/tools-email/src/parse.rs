@@ -1,6 +1,7 @@
 //! Reading mails of strangers: text, sanitised HTML, attachments, threading, and delivery reports.
 //!
-//! Everything is bounded: the size, the headers, the number and the depth of parts, the texts. The parts are taken apart here,
+//! Everything is bounded: the size, the headers, the number and the depth of parts, the texts. HTML, which takes the most
+//! time, has one bound for all parts of a mail together ([`Room`]). The parts are taken apart here,
 //! in one pass over the mail for each level. Only headers and contents of single parts go to `mail-parser`: given a whole mail
 //! it searches the rest of it for each boundary, and drops nested mails recursively.
 
@@ -33,11 +34,14 @@ const MAX_LEVELS: usize = 10;
 const MAX_BOUNDARY_BYTES: usize = 200;
 /// Maximum length of the text, in bytes. What follows is left out.
 const MAX_TEXT_BYTES: usize = 1 << 20;
-/// HTML is read so far, and so much of it is kept when styles and the like are gone, in bytes. Writing it takes time by the
-/// square of its longest text.
+/// HTML is read so far, and so much of it is kept when styles and the like are gone, in bytes of all parts together.
 const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_KEPT_HTML_BYTES: usize = 256 << 10;
-/// Maximum number of tags and maximum depth.
+/// Text longer than this is written in pieces, in bytes.
+const MAX_TEXT_PIECE_BYTES: usize = 1 << 10;
+/// Keeps the texts before and after it apart. The cleaner removes it.
+const BREAK: &str = "<wbr>";
+/// Maximum number of tags of all parts together, and maximum depth.
 const MAX_TAGS: usize = 30_000;
 const MAX_OPEN_TAGS: usize = 60;
 /// Longer attribute values are dropped, in bytes.
@@ -108,8 +112,7 @@ fn read(raw: &[u8]) -> Option<Parsed> {
     let contents = Contents::of(raw);
     let author = mail.from().and_then(|from| from.first());
     let address = author.and_then(|author| author.address()).map(visible);
-    let (html, is_html_cut) = sanitised_within_limits(&contents.html);
-    let html = Some(html).filter(|html| !html.trim().is_empty());
+    let html = Some(contents.html).filter(|html| !html.trim().is_empty());
     let mut text = contents.text;
     if text.trim().is_empty() {
         text = html.as_deref().map(plain_text).unwrap_or_default();
@@ -137,7 +140,7 @@ fn read(raw: &[u8]) -> Option<Parsed> {
         references,
         text: text.trim_end().to_owned(),
         html,
-        is_cut: contents.is_cut || is_html_cut,
+        is_cut: contents.is_cut,
         attachments: contents.attachments,
         date: mail
             .date()
@@ -187,7 +190,9 @@ struct Part<'a> {
 #[derive(Default)]
 struct Contents {
     text: String,
+    /// Sanitised.
     html: String,
+    room: Room,
     /// More text was there than is kept.
     is_cut: bool,
     attachments: Vec<Attached>,
@@ -270,13 +275,15 @@ impl Contents {
 
     fn add_text(&mut self, text: &str, is_html: bool, is_alternative: bool) {
         if is_html {
-            self.is_cut |= append(&mut self.html, text, MAX_HTML_BYTES);
+            let (html, is_cut) = sanitised_within(text, &mut self.room);
+            self.is_cut |= is_cut;
+            // The room bounds it.
+            append(&mut self.html, &html, usize::MAX);
             // HTML beside a text, as mailing lists make it with their footers, has text of its own.
             if is_alternative {
                 return;
             }
-            let text = plain_text(&sanitised(text));
-            self.is_cut |= append(&mut self.text, &text, MAX_TEXT_BYTES);
+            self.is_cut |= append(&mut self.text, &plain_text(&html), MAX_TEXT_BYTES);
         } else {
             self.is_cut |= append(&mut self.text, &visible(text), MAX_TEXT_BYTES);
         }
@@ -526,33 +533,55 @@ static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
 /// HTML without scripts, event handlers, styles, forms, frames and remote images. Images are `cid:` only; links go to http,
 /// https and mailto. Elements that are styled to be hidden are removed.
 pub fn sanitised(html: &str) -> String {
-    sanitised_within_limits(html).0
+    sanitised_within(html, &mut Room::default()).0
 }
 
-/// The same, and whether it was too long to be kept whole.
-fn sanitised_within_limits(html: &str) -> (String, bool) {
-    let tidy = Tidy::of(html);
+/// The same within what is left of the room, and whether it was too long to be kept whole.
+fn sanitised_within(html: &str, room: &mut Room) -> (String, bool) {
+    let tidy = Tidy::of(html, room);
+    if tidy.html.is_empty() {
+        return (String::new(), tidy.is_cut);
+    }
     (visible(&CLEANER.clean(&tidy.html).to_string()), tidy.is_cut)
 }
 
+/// How much HTML of a mail is still read, in all its parts together.
+struct Room {
+    /// bytes
+    read: usize,
+    /// bytes
+    kept: usize,
+    tags: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { read: MAX_HTML_BYTES, kept: MAX_KEPT_HTML_BYTES, tags: MAX_TAGS }
+    }
+}
+
 /// First stage of [`sanitised`]: the same HTML with few known tags, properly nested, and few known attributes. The parser
-/// behind it takes time by the square of the depth and of the attributes of a tag.
-#[derive(Default)]
-struct Tidy {
+/// behind it takes time by the square of the depth and of the attributes of a tag. Its writer looks, for each letter that it
+/// escapes, through the rest of the text: long texts are therefore broken.
+struct Tidy<'room> {
     html: String,
     open: Vec<&'static str>,
     /// How many tags were open before the hidden element.
     hidden_at: Option<usize>,
-    tags: usize,
+    room: &'room mut Room,
+    /// Bytes of text since the last break. Tags do not count as one: the parser drops some of them.
+    since_break: usize,
     /// Text was left out because there was too much.
     is_cut: bool,
 }
 
-impl Tidy {
-    fn of(html: &str) -> Tidy {
-        let mut tidy = Tidy { is_cut: html.len() > MAX_HTML_BYTES, ..Tidy::default() };
-        let mut rest = &html[..html.floor_char_boundary(MAX_HTML_BYTES)];
-        while let Some(at) = rest.find('<').filter(|_| tidy.html.len() < MAX_KEPT_HTML_BYTES) {
+impl<'room> Tidy<'room> {
+    fn of(html: &str, room: &'room mut Room) -> Tidy<'room> {
+        let mut rest = &html[..html.floor_char_boundary(room.read)];
+        let is_cut = rest.len() < html.len();
+        room.read -= rest.len();
+        let mut tidy = Tidy { html: String::new(), open: Vec::new(), hidden_at: None, room, since_break: 0, is_cut };
+        while let Some(at) = rest.find('<').filter(|_| tidy.html.len() < tidy.room.kept) {
             tidy.text(&rest[..at]);
             rest = &rest[at..];
             let second = rest.as_bytes().get(1).copied().unwrap_or_default();
@@ -570,14 +599,26 @@ impl Tidy {
         }
         tidy.text(rest);
         tidy.close(0);
+        tidy.room.kept = tidy.room.kept.saturating_sub(tidy.html.len());
         tidy
     }
 
     fn text(&mut self, text: &str) {
-        if self.hidden_at.is_none() {
-            let room = MAX_KEPT_HTML_BYTES.saturating_sub(self.html.len());
-            self.is_cut |= text.len() > room;
-            self.html.push_str(&text[..text.floor_char_boundary(room)].replace('>', "&gt;"));
+        if self.hidden_at.is_some() {
+            return;
+        }
+        let room = self.room.kept.saturating_sub(self.html.len());
+        self.is_cut |= text.len() > room;
+        for letter in text[..text.floor_char_boundary(room)].chars() {
+            if self.since_break >= MAX_TEXT_PIECE_BYTES && is_written_slowly(letter) {
+                self.html.push_str(BREAK);
+                self.since_break = 0;
+            }
+            self.since_break += letter.len_utf8();
+            match letter {
+                '>' => self.html.push_str("&gt;"),
+                letter => self.html.push(letter),
+            }
         }
     }
 
@@ -593,10 +634,8 @@ impl Tidy {
             return if is_end || name == "embed" { rest } else { after_end_tag(rest, name) };
         }
         let Some(name) = known(&TAGS).or_else(|| known(&AS_DIV).map(|_| "div")) else { return rest };
-        self.tags += 1;
-        if self.tags > MAX_TAGS {
-            return rest;
-        }
+        let Some(tags) = self.room.tags.checked_sub(1) else { return rest };
+        self.room.tags = tags;
         if is_end {
             if let Some(at) = self.open.iter().rposition(|open| *open == name) {
                 self.close(at);
@@ -641,6 +680,12 @@ impl Tidy {
             }
         }
     }
+}
+
+/// Whether the cleaner's writer stops at this letter: it escapes it, or its first byte is that of a no-break space. Every
+/// entity begins with one of them, so a break before it splits none.
+fn is_written_slowly(letter: char) -> bool {
+    matches!(letter, '&' | '>' | '\u{80}'..='\u{bf}')
 }
 
 /// Whether a tag of this name ends the last open one, which needs no end tag of its own.
@@ -906,6 +951,42 @@ mod tests {
             plain_text(&clean);
             assert!(begin.elapsed() < Duration::from_secs(5), "{} {:?}", &html[..20], begin.elapsed());
         }
+    }
+
+    /// Letters that the cleaner's writer looks at: for each one that it stops at, the rest of its text.
+    fn writing_steps(html: &str) -> usize {
+        let mut room = Room::default();
+        let tidy = Tidy::of(html, &mut room);
+        let steps_of = |text: &str| text.chars().filter(|letter| is_written_slowly(*letter)).count() * text.len();
+        tidy.html.split(BREAK).map(steps_of).sum()
+    }
+
+    #[test]
+    fn the_steps_of_sanitising_grow_with_the_length() {
+        for letters in ["&", "&amp;", "&nbsp;", "\u{a0}", "a&", "<td>&", "<table>&&&&&&&&&</table>", "<x>&</x>", "&aaaaaaaaaaaaaaaaaaaaaaaa"] {
+            let html = |bytes: usize| letters.repeat(bytes / letters.len());
+            let (few, many) = (writing_steps(&html(MAX_KEPT_HTML_BYTES / 16)), writing_steps(&html(MAX_KEPT_HTML_BYTES)));
+            assert!(many <= 20 * few, "{letters}: {few}, {many}");
+        }
+        // What is broken is whole again.
+        let text = "a &amp; b\u{a0}c &lt; d ".repeat(5_000);
+        assert_eq!(sanitised(&text), text.replace('\u{a0}', "&nbsp;"));
+    }
+
+    #[test]
+    fn all_parts_together_have_one_bound() {
+        let part = |number: usize| format!("--b\r\nContent-Type: text/html\r\n\r\n<p>{number}</p>{}\r\n", "x".repeat(350 << 10));
+        let parts: String = (0..23).map(part).collect();
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", &format!("{parts}--b--"))).unwrap();
+        let html = parsed.html.unwrap();
+        assert!(html.len() <= MAX_KEPT_HTML_BYTES && parsed.text.len() <= MAX_KEPT_HTML_BYTES, "{}", html.len());
+        assert!(html.starts_with("<p>0</p>") && parsed.is_cut);
+        // Small parts are all read.
+        let part = |number: usize| format!("--b\r\nContent-Type: text/html\r\n\r\n<p>{number}\r\n");
+        let parts: String = (0..23).map(part).collect();
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", &format!("{parts}--b--"))).unwrap();
+        assert_eq!(parsed.text, (0..23).map(|number| number.to_string()).collect::<Vec<_>>().join("\n"));
+        assert!(parsed.html.unwrap().contains("<p>22</p>") && !parsed.is_cut);
     }
 
     fn mail(headers: &str, body: &str) -> Vec<u8> {

@@ -37,6 +37,7 @@ use crate::dkim::Signer;
 use crate::domain;
 use crate::identity::{self, May};
 use crate::mailbox::{self, Sent, Verdicts};
+use crate::programs;
 use crate::providers::{self, Outgoing};
 use crate::quote::{self, Content, FEE, NoContent};
 use crate::receive::{self, Delivered, Envelope};
@@ -198,14 +199,6 @@ pub static SPEC: ToolSpec = ToolSpec {
 
 pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 
-/// Extensions that mail hosts refuse because opening the file runs it.
-const PROGRAMS: [&str; 49] = [
-    "ade", "adp", "apk", "app", "appx", "bat", "cab", "chm", "cmd", "com", "cpl", "dll", "dmg", "exe", "gadget", "hta",
-    "img", "ins", "iso", "isp", "jar", "js", "jse", "lib", "lnk", "mde", "msc", "msi", "msix", "msp", "mst", "pif",
-    "ps1", "ps1xml", "ps2", "psc1", "reg", "scf", "scr", "sct", "shb", "sys", "vb", "vbe", "vbs", "vxd", "wsc", "wsf",
-    "wsh",
-];
-
 /// One line that shows all of itself.
 fn is_one_line(text: &str) -> bool {
     !text.trim().is_empty() && !untrusted_text::hides_something(text, false)
@@ -289,14 +282,10 @@ fn bad_name(name: &str) -> Option<&'static str> {
     if name.contains(['/', '\\', '"']) || untrusted_text::hides_something(name, false) {
         return Some("must not contain slashes, quotes or invisible characters");
     }
-    // Windows ignores dots and spaces at the end.
-    let bare = name.trim_end_matches(['.', ' ']);
-    if bare.is_empty() {
+    if name.trim_end_matches(['.', ' ']).is_empty() {
         return Some("must be a file name");
     }
-    let extension = bare.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
-    let is_program = extension.is_some_and(|extension| PROGRAMS.contains(&extension.trim()));
-    is_program.then_some("is a kind of file that runs when it is opened; mail hosts refuse it")
+    programs::is_program(name).then_some("is a kind of file that runs when it is opened; mail hosts refuse it")
 }
 
 /// The recipients of the input, each once, in their order.
