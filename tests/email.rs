@@ -250,6 +250,7 @@ fn a_received_mail_is_posted_to_webhooks_once() {
             from: Some(Address::parse("jane@example.com").expect("an address")),
             to: std::slice::from_ref(&to),
             event_id: "the same",
+            source: None,
             received_at: stack.app.clock.now(),
             verdicts: Verdicts::default(),
         };
@@ -367,6 +368,7 @@ fn replies_stay_in_their_thread_and_are_counted() {
             from: Some(Address::parse("jane@example.com").expect("an address")),
             to: std::slice::from_ref(&to),
             event_id: "with Reply-To",
+            source: None,
             received_at: stack.app.clock.now(),
             verdicts: Verdicts::default(),
         };
@@ -827,6 +829,7 @@ fn every_domain_has_a_postmaster_and_what_is_no_mail_is_refused() {
             from: Some(address("jane@example.com")),
             to: &to,
             event_id,
+            source: None,
             received_at: stack.app.clock.now(),
             verdicts: Verdicts::default(),
         };

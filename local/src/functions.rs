@@ -68,13 +68,15 @@ pub struct Queues {
     pub deliveries: Arc<LocalQueue>,
     /// Pages for the search index.
     pub pages: Arc<LocalQueue>,
+    /// Received mail.
+    pub mail: Arc<LocalQueue>,
 }
 
 impl Default for Queues {
     fn default() -> Queues {
         let of_jobs = || Arc::new(LocalQueue::of_single_messages());
         let (deliveries, pages) = Default::default();
-        Queues { jobs: of_jobs(), souls: of_jobs(), deliveries, pages }
+        Queues { jobs: of_jobs(), souls: of_jobs(), deliveries, pages, mail: of_jobs() }
     }
 }
 
@@ -86,6 +88,7 @@ impl Queues {
             "agora-soul-jobs" => &self.souls,
             "agora-deliveries" => &self.deliveries,
             "agora-index" => &self.pages,
+            "agora-mail" => &self.mail,
             other => return Err(format!("the local stack has no queue {other}").into()),
         };
         Ok(queue.clone())
@@ -140,7 +143,6 @@ impl SharedResources {
         let knowledge = open("knowledge").await?;
         let knowledge = knowledge.gate(&knowledge::RUNNERS).await?;
         let messaging = open("messaging").await?.gate(messaging::RUNNERS).await?;
-        let mailboxes = messaging.engine.toolbox.clone();
         let voice = open("voice").await?;
         let call_hooks = voice.keys().await?.webhooks;
         let voice = voice.gate(&[]).await?;
@@ -211,6 +213,7 @@ impl SharedResources {
         let handing_over = SoulServiceRunner::handing_over(&worker.app, &engine.toolbox, webhook::key(&keys.quotes));
         engine.sellers = Some(Arc::new(handing_over));
         let worker = engine;
+        let mailboxes = worker.toolbox.clone();
         let executor = open("executor").await?;
         let (mut engine, keys) = executor.engine(&worker::RUNNERS).await?;
         engine.sellers =
@@ -364,7 +367,8 @@ impl<'a> Function<'a> {
     fn toolbox(&self) -> Result<Toolbox, Error> {
         let (index_queue, job_queue) = (self.queue("INDEX_QUEUE_URL").ok(), self.queue("JOB_QUEUE_URL").ok());
         let toolbox = self.app.toolbox(&self.connections, self.ground.policy.clone())?;
-        Ok(Toolbox { index_queue, job_queue, ..toolbox })
+        let mail_queue = self.queue("MAIL_QUEUE_URL").ok();
+        Ok(Toolbox { index_queue, job_queue, mail_queue, ..toolbox })
     }
 
     async fn engine(&self, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {

@@ -126,7 +126,8 @@ impl Backend for Mailboxes {
                 let (event_id, now) = (const_hex::encode(digest), self.toolbox.clock.now());
                 let received_at = self.recent.lock().unwrap_or_else(PoisonError::into_inner).first_arrival(digest, now);
                 let (from, event_id) = (mail.from.clone(), event_id.as_str());
-                let envelope = Envelope { from, to: &mail.to, event_id, received_at, verdicts };
+                let source = Some(peer);
+                let envelope = Envelope { from, to: &mail.to, source, event_id, received_at, verdicts };
                 match receive::receive(&self.toolbox, &envelope, &mail.raw).await {
                     Ok(delivered) => of_all(delivered.iter().map(|(_, delivered)| delivered)),
                     Err(error) => {

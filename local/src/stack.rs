@@ -104,6 +104,8 @@ pub struct Stack {
     pub deliveries: Arc<LocalQueue>,
     /// The queue of pages for the search index.
     pub pages: Arc<LocalQueue>,
+    /// The queue of received mail.
+    pub mail: Arc<LocalQueue>,
     pub chain: Option<Arc<DevChain>>,
     /// Test payers; empty without a local chain.
     pub payers: Vec<Account>,
@@ -254,6 +256,7 @@ impl Stack {
             souls: queues.souls.clone(),
             deliveries: queues.deliveries.clone(),
             pages: queues.pages.clone(),
+            mail: queues.mail.clone(),
             chain: options.chain,
             payers,
             outbox,
@@ -285,6 +288,7 @@ impl Stack {
         for _ in 0..WORKERS {
             tasks.spawn(work(queues.jobs.clone(), functions.worker.clone()));
         }
+        tasks.spawn(work(queues.mail.clone(), functions.worker.clone()));
         for _ in 0..COURIERS {
             tasks.spawn(deliver(queues.deliveries.clone(), functions.courier.clone()));
         }

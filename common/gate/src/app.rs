@@ -82,8 +82,10 @@ impl App {
         let queue = |url: &Option<String>| {
             url.as_deref().map(|url| Arc::new(SqsQueue::new(&connections.aws, url)) as Arc<dyn Queue>)
         };
-        let (index_queue, job_queue) = (queue(&self.config.aws.index_queue_url), queue(&self.config.aws.queue_url));
-        Ok(Toolbox { index_queue, job_queue, begin_job: Some(own::begin), ..toolbox })
+        let aws = &self.config.aws;
+        let (index_queue, job_queue) = (queue(&aws.index_queue_url), queue(&aws.queue_url));
+        let mail_queue = queue(&aws.mail_queue_url);
+        Ok(Toolbox { index_queue, job_queue, mail_queue, begin_job: Some(own::begin), ..toolbox })
     }
 
     /// The tools that this deployment cannot run, with the configuration that each one lacks. As last published. Cached.

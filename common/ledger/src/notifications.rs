@@ -60,6 +60,8 @@ pub enum NotificationKind {
     SmsReceived,
     /// Events could not be delivered to one of the agent's webhook endpoints (see `webhooks`).
     WebhookFailed,
+    /// The agent's mailbox refuses mails today.
+    EmailRefused,
 }
 
 /// A notification to raise.

@@ -1,4 +1,5 @@
-//! What becomes of a mail after a provider has accepted it, and mail that SES received.
+//! What becomes of a mail after a provider has accepted it, and mail that SES received: this is queued first, because strangers
+//! decide how much it is.
 //!
 //! The caller has checked the signature of the event. Events arrive more than once and in any order: a mail's state
 //! only moves forward ([`crate::recipient::note`]), and what an event adds up is counted by the event that moved it.
@@ -9,8 +10,10 @@
 use base::clock::Timestamp;
 use base::ids::RequestId;
 use platform::http::log;
-use platform::store::StoreError;
-use serde_json::Value;
+use platform::store::queue::Message;
+use platform::store::{StoreError, daily};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tools::Toolbox;
 
 use crate::address::Address;
@@ -25,15 +28,18 @@ use crate::suppression::{self, Why};
 
 /// Received mails are stored by SES below this key of the blob bucket.
 pub const RECEIVED: &str = "mail/received/";
-/// The metric of received mails that are kept and cannot be read.
+/// Metrics: received mails that cannot be read, and the bytes of all that were received.
 const UNREADABLE: &str = "MailsUnreadable";
+const BYTES_RECEIVED: &str = "MailBytesReceived";
+/// Most mails that cannot be read and are kept for the operator, in a UTC day: anybody can write them.
+const MAX_UNREADABLE_A_DAY: u32 = 200;
 /// Maximum number of recipients of one received mail (RFC 5321 §4.5.3.1.8).
 const MAX_RECIPIENTS: usize = 100;
 /// Largest mail that SES stored and we can read: the HTTP client takes answers of up to 8 MiB.
 const MAX_RECEIVED_BYTES: u64 = 8 * 1024 * 1024 - 64 * 1024;
 
 /// Applies an SES event (event publishing by SNS: Delivery, Bounce, Complaint, Open, Click; or `notificationType`
-/// Received with an S3 action). Other events are ignored. `event_id` identifies it if the mail has no id.
+/// Received with an S3 action, which is queued). Other events are ignored. `event_id` identifies it if the mail has no id.
 ///
 /// # Errors
 /// If the database or the blob store fails; the event must then be delivered again.
@@ -50,7 +56,11 @@ pub async fn apply_ses(toolbox: &Toolbox, message: &Value, event_id: &str) -> Re
             }
             apply(toolbox, request_id, index, &what, now).await.map(drop)
         }
-        Some(Event::Received(received)) => take(toolbox, received, event_id, now).await,
+        Some(Event::Received(received)) => {
+            let Some(queue) = &toolbox.mail_queue else { return Err(StoreError::new("MAIL_QUEUE_URL is not set")) };
+            let mail = serde_json::to_value(received).map_err(StoreError::new)?;
+            queue.send(&Message::Mail { event: event_id.to_owned(), mail }).await
+        }
         None => Ok(()),
     }
 }
@@ -109,7 +119,8 @@ enum Event {
     Received(Received),
 }
 
-/// A mail that SES stored in S3.
+/// A mail that SES stored in S3, as the queue of received mail has it.
+#[derive(Serialize, Deserialize)]
 struct Received {
     bucket: String,
     key: String,
@@ -197,11 +208,17 @@ fn time(text: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(time.timestamp_millis()))
 }
 
-/// Takes a received mail from the bucket into the mailboxes. The object expires with the mail.
+/// Takes a received mail from the bucket into the mailboxes, and deletes the object: what is kept of it was stored anew.
 ///
-/// SES has accepted the mail, so an unknown address gets no bounce: its sender may be forged. A mail that cannot be read, or
-/// has more than [`MAX_RECEIVED_BYTES`], stays in the bucket and is logged and counted: trying again would not help.
-async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timestamp) -> Result<(), StoreError> {
+/// SES has accepted the mail, so neither an unknown address nor a full mailbox gets a bounce: its sender may be forged. A mail
+/// to a known address that cannot be read, or has more than [`MAX_RECEIVED_BYTES`], stays in the bucket and is logged and
+/// counted: trying again would not help.
+///
+/// # Errors
+/// If the database or the blob store fails; the message must then be delivered again.
+pub async fn take(toolbox: &Toolbox, mail: Value, event_id: &str) -> Result<(), StoreError> {
+    let received: Received = serde_json::from_value(mail).map_err(StoreError::new)?;
+    let now = toolbox.clock.now();
     let is_ours = toolbox.config.aws.bucket.as_deref() == Some(received.bucket.as_str());
     let is_key = |rest: &str| {
         !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -211,41 +228,57 @@ async fn take(toolbox: &Toolbox, received: Received, event_id: &str, now: Timest
         log::failure("a received mail is not where received mail is stored", &RECEIVED);
         return Ok(());
     }
-    if received.has_virus {
-        return Ok(());
-    }
-    let size = toolbox.blobs.size(&received.key).await?.unwrap_or_default();
-    if size > MAX_RECEIVED_BYTES {
-        log::failure("a received mail is too large to be read", &format_args!("{}, {size} bytes", received.key));
-        log::metric(&toolbox.config.metric_namespace, UNREADABLE, "Count", 1);
-        return Ok(());
-    }
-    let Some(raw) = toolbox.blobs.get(&received.key).await? else {
-        log::failure("a received mail is not in the bucket", &received.key);
+    let Some(size) = toolbox.blobs.size(&received.key).await? else {
+        log::event("a received mail is not in the bucket: it was taken before", json!({"key": received.key}));
         return Ok(());
     };
+    log::metric(&toolbox.config.metric_namespace, BYTES_RECEIVED, "Bytes", size);
     let to: Vec<Address> = received.to.iter().filter_map(|to| Address::parse(to).ok()).collect();
+    if received.has_virus || !knows_any(toolbox, &to).await? {
+        return toolbox.blobs.delete(&received.key).await;
+    }
+    if size > MAX_RECEIVED_BYTES {
+        return keep_unreadable(toolbox, &received.key, &format!("has {size} bytes: too large to be read"), now).await;
+    }
+    let Some(raw) = toolbox.blobs.get(&received.key).await? else { return Ok(()) };
     // The time identifies the mail, so a repeated event must give the same. One in the future would stay the newest.
     let received_at = received.at.filter(|at| *at <= now).unwrap_or(now);
     let envelope = Envelope {
         from: received.from.as_deref().and_then(bare_address),
         to: &to,
+        source: crate::room::source_at_ses(&raw),
         event_id: received.id.as_deref().unwrap_or(event_id),
         received_at,
         verdicts: received.verdicts,
     };
     let delivered = receive::receive(toolbox, &envelope, &raw).await?;
     if delivered.iter().any(|(_, delivered)| *delivered == Delivered::Unreadable) {
-        log::failure("a received mail cannot be read, or was in a loop", &received.key);
-        log::metric(&toolbox.config.metric_namespace, UNREADABLE, "Count", 1);
+        return keep_unreadable(toolbox, &received.key, "cannot be read, or was in a loop", now).await;
     }
-    Ok(())
+    toolbox.blobs.delete(&received.key).await
+}
+
+async fn knows_any(toolbox: &Toolbox, to: &[Address]) -> Result<bool, StoreError> {
+    for address in to {
+        if receive::knows(toolbox, address).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Leaves a mail in the bucket for the operator, unless there are too many of a day. A repeated event counts again.
+async fn keep_unreadable(toolbox: &Toolbox, key: &str, why: &str, now: Timestamp) -> Result<(), StoreError> {
+    log::failure("a received mail cannot be read", &format_args!("{key} {why}"));
+    log::metric(&toolbox.config.metric_namespace, UNREADABLE, "Count", 1);
+    if daily::take(&toolbox.db, "MAILS#unreadable".to_owned(), MAX_UNREADABLE_A_DAY, now).await? {
+        return Ok(());
+    }
+    toolbox.blobs.delete(key).await
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn event(kind: &str, more: Value) -> Value {

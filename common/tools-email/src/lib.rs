@@ -31,6 +31,7 @@ pub mod providers;
 pub mod quote;
 pub mod receive;
 pub mod recipient;
+pub mod room;
 pub mod send;
 pub mod stats;
 pub mod suppression;

@@ -8,11 +8,13 @@
 use std::time::Duration;
 
 use base::clock::Timestamp;
+use base::digest;
 use base::ids::{AgentId, RequestId, uuid_of};
 use messages::ids;
 use platform::store::db::Query;
 use platform::store::{Blobs, Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::address::Address;
@@ -20,6 +22,8 @@ use crate::compose::Attached;
 
 /// How long mails are kept.
 pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long an agent's correspondents are remembered after its last mail to them.
+const WROTE: Duration = Duration::from_secs(180 * 24 * 3600);
 /// Most mails of one page of the inbox.
 pub const MAX_PAGE: usize = 200;
 /// Most recipients, references and attachments named in an item.
@@ -238,6 +242,23 @@ pub async fn put_sent(db: &Db, sent: &Sent) -> Result<(), StoreError> {
     let write = Write::put(&db.tables.messages, sent_key(sent.agent, sent.id), &sent)?.only_if_new();
     db.write_if(write).await?;
     Ok(())
+}
+
+fn written_to_key(agent: AgentId, to: &Address) -> Key {
+    let digest = digest::sha256_parts(&[to.folded().as_bytes()]);
+    Key::new(partition(agent), format!("WROTE#{}", const_hex::encode(digest)))
+}
+
+/// The agent writes to this address. Before the mail is handed over, because an answer may come at once.
+pub async fn note_written_to(db: &Db, agent: AgentId, to: &Address, now: Timestamp) -> Result<(), StoreError> {
+    let expires = json!({"expires": now.plus(WROTE).secs()});
+    db.write(Write::put(&db.tables.messages, written_to_key(agent, to), &expires)?).await?;
+    Ok(())
+}
+
+/// Whether the agent has written to this address.
+pub async fn has_written_to(db: &Db, agent: AgentId, to: &Address) -> Result<bool, StoreError> {
+    Ok(db.get::<Value>(&db.tables.messages, written_to_key(agent, to)).await?.is_some())
 }
 
 /// An inbound mail of this agent. Check [`Inbound::is_expired`].

@@ -4,6 +4,7 @@
 //! scheduler's sweep sends it, within a minute.
 
 use base::clock::Timestamp;
+use base::ids::AgentId;
 use base::untrusted_text;
 use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::webhooks::{Event, EventKind, outbox};
@@ -45,11 +46,34 @@ pub(crate) async fn tell_bounced(db: &Db, row: &Recipient, now: Timestamp) -> Re
     tell(db, bounced(row), &event, &cause, now).await
 }
 
+/// Mails are refused today, because the mailbox takes no more of their senders. Once a day: strangers can cause it.
+pub(crate) async fn tell_refused(db: &Db, agent: AgentId, now: Timestamp) -> Result<(), StoreError> {
+    let today = Timestamp::from_secs(now.secs() - now.secs().rem_euclid(24 * 3600));
+    let note = notifications::raise_for(db, agent, refused(), "mailbox", today, now)?;
+    db.write(note).await?;
+    Ok(())
+}
+
 async fn tell(db: &Db, note: Notification, event: &Event, cause: &str, now: Timestamp) -> Result<(), StoreError> {
     outbox::put(db, event, now).await?.keep(db).await?;
     let note = notifications::raise_for(db, event.agent, note, cause, event.happened, now)?;
     db.write(note).await?;
     Ok(())
+}
+
+fn refused() -> Notification {
+    Notification {
+        kind: NotificationKind::EmailRefused,
+        title: "Mail to you is refused today".to_owned(),
+        body: Some(format!(
+            "A mailbox takes {} mails a UTC day, strangers get {} of them, and each domain and source a part. Senders that you \
+             have written to still reach you, unless they sent {} today.",
+            crate::room::MAX_A_DAY,
+            crate::room::MAX_WITH_STRANGERS,
+            crate::room::MAX_OF_KNOWN,
+        )),
+        payload: None,
+    }
 }
 
 /// The address of the sender and the subject, both cut and cleaned. They are untrusted.

@@ -963,9 +963,20 @@ mod tests {
 
     #[test]
     fn the_steps_of_sanitising_grow_with_the_length() {
-        for letters in ["&", "&amp;", "&nbsp;", "\u{a0}", "a&", "<td>&", "<table>&&&&&&&&&</table>", "<x>&</x>", "&aaaaaaaaaaaaaaaaaaaaaaaa"] {
+        for letters in [
+            "&",
+            "&amp;",
+            "&nbsp;",
+            "\u{a0}",
+            "a&",
+            "<td>&",
+            "<table>&&&&&&&&&</table>",
+            "<x>&</x>",
+            "&aaaaaaaaaaaaaaaaaaaaaaaa",
+        ] {
             let html = |bytes: usize| letters.repeat(bytes / letters.len());
-            let (few, many) = (writing_steps(&html(MAX_KEPT_HTML_BYTES / 16)), writing_steps(&html(MAX_KEPT_HTML_BYTES)));
+            let (few, many) =
+                (writing_steps(&html(MAX_KEPT_HTML_BYTES / 16)), writing_steps(&html(MAX_KEPT_HTML_BYTES)));
             assert!(many <= 20 * few, "{letters}: {few}, {many}");
         }
         // What is broken is whole again.
@@ -975,7 +986,9 @@ mod tests {
 
     #[test]
     fn all_parts_together_have_one_bound() {
-        let part = |number: usize| format!("--b\r\nContent-Type: text/html\r\n\r\n<p>{number}</p>{}\r\n", "x".repeat(350 << 10));
+        let part = |number: usize| {
+            format!("--b\r\nContent-Type: text/html\r\n\r\n<p>{number}</p>{}\r\n", "x".repeat(350 << 10))
+        };
         let parts: String = (0..23).map(part).collect();
         let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", &format!("{parts}--b--"))).unwrap();
         let html = parsed.html.unwrap();

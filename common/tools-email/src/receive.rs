@@ -1,8 +1,8 @@
 //! Takes a mail that arrived (from SES, from a listener, or from another agent of this deployment) into the mailboxes.
 //!
-//! No mail is ever answered here, so no two mailboxes can keep each other busy. A mailbox takes 500 mails a day; a mail
-//! with more than 30 `Received` headers has been in a loop and is refused, as is one that cannot be read. A mail is stored
-//! once, however often it arrives.
+//! No mail is ever answered here, so no two mailboxes can keep each other busy. A mailbox takes so many mails a day
+//! ([`room`]); a mail with more than 30 `Received` headers has been in a loop and is refused, as is one that cannot be read. A
+//! mail is stored once, however often it arrives.
 //!
 //! `postmaster@` and `abuse@` of every domain are accepted (RFC 5321 §4.5.1, RFC 2142): on a domain of an agent's own for
 //! that agent, on an operator's domain for the operator. Those are stored as they came, below [`FOR_OPERATOR`] of the blobs.
@@ -10,6 +10,8 @@
 //! Bounce reports end the send they report on, if they come to the envelope sender of that mail or name a mail that the
 //! receiving agent sent, and name the recipient's address too. They suppress the address for this agent only, and say
 //! nothing of a mail that is still being handed over, because a report is not signed.
+
+use std::net::IpAddr;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
@@ -28,10 +30,8 @@ use crate::providers::{clean_reason, smtp};
 use crate::recipient::{self, Happened, Recipient};
 use crate::send::mail_of_message_id;
 use crate::stats::{self, Count};
-use crate::{domain, events, notices, suppression};
+use crate::{domain, events, notices, room, suppression};
 
-/// Most mails that one agent receives in a UTC day.
-pub const MAX_A_DAY: u32 = 500;
 /// Most mails for the operator that are stored in a UTC day: anybody can write them.
 const MAX_FOR_OPERATOR_A_DAY: u32 = 200;
 /// Mails for the operator are stored below this key of the blobs, for as long as those of agents.
@@ -46,6 +46,8 @@ pub struct Envelope<'a> {
     /// `None`: the empty sender of a bounce.
     pub from: Option<Address>,
     pub to: &'a [Address],
+    /// Where it came from; `None` inside the deployment, or if that is not known.
+    pub source: Option<IpAddr>,
     /// What makes it unique: the same mail arriving again has the same.
     pub event_id: &'a str,
     /// The same each time, too.
@@ -59,7 +61,7 @@ pub enum Delivered {
     /// It is in the mailbox, now or already before; or it needed none (a bounce report of a send).
     Stored,
     UnknownUser,
-    /// The agent has received [`MAX_A_DAY`] mails today, or the operator as many as are stored.
+    /// The agent's mailbox takes no more mails of this sender today, or the operator's as many as are stored.
     Full,
     /// It is no mail, or was in a loop.
     Unreadable,
@@ -206,10 +208,12 @@ async fn store(
     let id = mailbox::mail_id(envelope.received_at, &[agent.bytes(), envelope.event_id.as_bytes(), folded.as_bytes()]);
     // A mail that arrives again was counted the first time.
     let is_known = mailbox::inbound(db, agent, id).await?.is_some();
-    if !is_known && !daily::take(db, format!("MAILS#inbox:{agent}"), MAX_A_DAY, now).await? {
+    let answered = answered(db, agent, parsed).await?;
+    if !is_known && !room::take(db, &toolbox.config, agent, envelope, parsed, answered.as_ref(), now).await? {
+        notices::tell_refused(db, agent, now).await?;
+        log::metric(&toolbox.config.metric_namespace, "MailsRefused", "Count", 1);
         return Ok(Delivered::Full);
     }
-    let answered = answered(db, agent, parsed).await?;
     let mail = Inbound {
         id,
         agent,

@@ -657,6 +657,9 @@ impl Batch {
         let is_local = receive::is_local(db, &self.toolbox.config, &row.to).await?;
         // Before the submission begins, because it can fail.
         let raw = self.written(row)?;
+        if suppressed.is_none() {
+            mailbox::note_written_to(db, self.agent, &row.to, now).await?;
+        }
         if !recipient::begin(db, row, now).await? {
             return Ok(Step::Ended);
         }
@@ -674,6 +677,7 @@ impl Batch {
         let envelope = Envelope {
             from: Some(self.from.clone()),
             to: std::slice::from_ref(&row.to),
+            source: None,
             event_id: &row.message_id,
             received_at: self.started,
             // It never left the deployment, and the sender is the agent's.
@@ -727,6 +731,7 @@ impl Batch {
         let envelope = Envelope {
             from: None,
             to: std::slice::from_ref(&self.from),
+            source: None,
             event_id: &id,
             received_at: self.started,
             verdicts: Verdicts::default(),

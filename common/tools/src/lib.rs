@@ -148,6 +148,8 @@ pub struct Toolbox {
     pub index_queue: Option<Arc<dyn Queue>>,
     /// Queue of the jobs of tools, for work whose end another job waits for. `None` in functions that queue none.
     pub job_queue: Option<Arc<dyn Queue>>,
+    /// Queue of received mail. `None` in functions that are not told of any.
+    pub mail_queue: Option<Arc<dyn Queue>>,
     /// Begins jobs that no call buys. `None` in tests of single tools.
     pub begin_job: Option<BeginJob>,
 }
@@ -202,6 +204,7 @@ impl Toolbox {
             index: Arc::default(),
             index_queue: None,
             job_queue: None,
+            mail_queue: None,
             begin_job: None,
             clock,
             db,

@@ -1,4 +1,5 @@
-//! The worker: takes jobs from the queue and completes them, or hands them over to sellers' workers.
+//! The worker: takes jobs from the queue and completes them, or hands them over to sellers' workers. It also takes received mail
+//! from a queue of its own, so that a flood of it uses up no place of jobs.
 
 use std::sync::LazyLock;
 
@@ -101,6 +102,10 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             if looked.more {
                 engine.queues.tools.send(&Message::Phones {}).await?;
             }
+        }
+        Message::Mail { event, mail } => {
+            tools_email::events::take(&engine.toolbox, mail, &event).await?;
+            log::event("mail", json!({"ms": since()}));
         }
         Message::Delivery { .. } => return Err(StoreError::new("deliveries belong in their own queue")),
         Message::Page { .. } | Message::Unlist { .. } | Message::Visit { .. } => {

@@ -248,7 +248,7 @@ impl Session {
         let reply = Reply::new(match outcome {
             Outcome::Stored => "250 2.0.0 Stored",
             Outcome::Unknown => "550 5.1.1 No such mailbox here",
-            Outcome::Full => "452 4.2.2 Mailbox full for today",
+            Outcome::Full => "452 4.2.2 This mailbox takes no more of your mail today",
             Outcome::Rejected => "550 5.7.1 Rejected by the DMARC policy of the author's domain",
             Outcome::Unreadable => "554 5.6.0 The mail cannot be read, or was in a loop",
             Outcome::NotNow => "451 4.3.0 Not stored, try again later",

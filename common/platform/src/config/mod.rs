@@ -257,6 +257,8 @@ pub struct AwsConfig {
     pub delivery_queue_url: Option<String>,
     /// `INDEX_QUEUE_URL`: the queue of pages to index. Without it nothing is indexed.
     pub index_queue_url: Option<String>,
+    /// `MAIL_QUEUE_URL`: the queue of received mail. Without it none is taken from SES.
+    pub mail_queue_url: Option<String>,
     /// `BLOB_BUCKET`: the S3 bucket for large results and files.
     pub bucket: Option<String>,
     /// `SERVICE_SECRET_ARN`: the generated secret that quotes and receipts are signed with.
@@ -444,6 +446,7 @@ impl Config {
             edge_secret: env.text("EDGE_SECRET").map(Redacted),
             delivery_queue_url: env.url("DELIVERY_QUEUE_URL"),
             index_queue_url: env.url("INDEX_QUEUE_URL"),
+            mail_queue_url: env.url("MAIL_QUEUE_URL"),
             bucket: env.text("BLOB_BUCKET"),
             service_secret_arn: env.text("SERVICE_SECRET_ARN"),
             relayer_secret_arn: env.text("RELAYER_SECRET_ARN"),

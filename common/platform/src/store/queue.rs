@@ -7,11 +7,13 @@ use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use base::clock::Timestamp;
 use base::ids::{AgentId, EndpointId, EventId, RequestId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::aws::Aws;
 use super::{BoxFuture, StoreError};
 
-/// A queue message. A lost message is harmless, because the sweeper sends it again. So is a duplicate, because a job is
+/// A queue message. A lost message is harmless, because the sweeper sends it again; only a received mail then stays in the
+/// bucket, unseen. So is a duplicate, because a job is
 /// leased before any work on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -38,6 +40,8 @@ pub enum Message {
     Phones {},
     /// Take the next steps of a webhook delivery (on the delivery queue).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
+    /// Take a mail that SES stored into the mailboxes (on the queue of received mail). `mail`: what SES said of it.
+    Mail { event: String, mail: Value },
     /// Index the page in this blob (on the index queue).
     Page { key: String },
     /// Remove a page from the index, by its address in the form of `search::address::same_page`.
