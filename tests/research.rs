@@ -20,18 +20,18 @@ use crate::support::{Payer, run, stack_with};
 /// The scripted model's answer to its nth call.
 type Script = fn(usize, &Asked) -> Turn;
 
-const PATH: &str = "/v1/tools/research";
+pub const PATH: &str = "/v1/tools/research";
 static INDEX: LazyLock<Sites> = LazyLock::new(Sites::read);
 
 /// A local server that records its requests.
 #[derive(Clone)]
-struct Port {
-    url: String,
+pub struct Port {
+    pub url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Port {
-    async fn start<F>(answer: impl Fn(String, Request) -> F + Clone + Send + Sync + 'static) -> Port
+    pub async fn start<F>(answer: impl Fn(String, Request) -> F + Clone + Send + Sync + 'static) -> Port
     where
         F: Future<Output = Response> + Send + 'static,
     {
@@ -57,7 +57,7 @@ impl Port {
     }
 
     /// A search server that returns these addresses, in SearXNG's format.
-    async fn searching(find: impl Fn(&str) -> Vec<String> + Clone + Send + Sync + 'static) -> Port {
+    pub async fn searching(find: impl Fn(&str) -> Vec<String> + Clone + Send + Sync + 'static) -> Port {
         Port::start(move |_, request| {
             let query = request.uri().query().unwrap_or_default().to_owned();
             let url = url::Url::parse(&format!("http://x/?{query}")).unwrap();
@@ -82,7 +82,7 @@ impl Port {
 }
 
 /// A stack that uses this search and may read these servers.
-async fn stack(search: Option<&Port>, readable: &[&Port], change: impl FnOnce(Options) -> Options) -> Stack {
+pub async fn stack(search: Option<&Port>, readable: &[&Port], change: impl FnOnce(Options) -> Options) -> Stack {
     let hosts: Vec<String> = readable.iter().map(|port| port.host()).collect();
     stack_with(|options| {
         let mut options = options.with("LOCAL_FETCH_ALLOW", hosts.join(","));
@@ -96,7 +96,7 @@ async fn stack(search: Option<&Port>, readable: &[&Port], change: impl FnOnce(Op
 }
 
 /// Buys a tool and waits for its job.
-async fn bought(payer: &Payer, path: &str, body: Value) -> Value {
+pub async fn bought(payer: &Payer, path: &str, body: Value) -> Value {
     let answer = payer.buy(path, &body).await;
     assert_eq!(answer.status, 202, "{}", answer.text);
     payer.finished(answer.json()["request_id"].as_str().unwrap()).await

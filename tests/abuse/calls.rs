@@ -1,27 +1,32 @@
-//! Texts and calls that somebody buys so that they fail: what they use up is charged or bounded, and what they do not use is there
-//! for others.
+//! Texts, calls and research that somebody buys so that they fail: what they use up is charged or bounded, and what they do not use
+//! is there for others.
 
-use base::clock::Clock;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
 use ledger::account;
 use local::Stack;
 use messages::ids::message_uuid;
 use messages::recipient::{self, Recipient, State};
-use platform::store::{Db, Key};
+use platform::store::{Db, Key, StoreError, Write};
 use serde_json::{Value, json};
 use tools::{Output, Reporter, Task, ToolError, Toolbox};
 use tools_sms::number::Number;
 use tools_sms::opt_out::{self, Why};
 use tools_sms::velocity::{self, MAX_TO_BLOCK, MAX_TO_BLOCK_OF_AGENT, MAX_TO_BLOCK_OF_STRANGERS};
 use tools_sms::{phone, send};
-use tools_voice::failures;
+use tools_voice::{failures, outbound};
+use tools_web::research::subject::MAX_UNREAD_A_DAY;
 
 use crate::email::one_day;
+use crate::research::{self, PATH, Port, bought};
 use crate::sms::{self, Twilio, phone_outside, text_to};
-use crate::support::{eventually, run, stack_with};
+use crate::support::crashes::{Death, Dying, die_at_steps};
+use crate::support::{Payer, eventually, run, stack_with};
 use crate::voice::providers::{
-    CALL, LINES, Placing, Vapi, assistant, buy, call_to, line_of, look, looked_at, newest, outside,
+    CALL, LINES, Placing, Vapi, assistant, buy, call_to, line_of, looked_at, newest, outside,
 };
 use crate::voice::{Agent, MINUTE, settings};
 
@@ -132,6 +137,33 @@ fn segments_of_texts_that_a_freeze_stopped_come_back_once() {
         assert_eq!(worked(&stack, &task).await.expect("an end").result["sent"], 1);
         assert_eq!(segments(db, agent).await, (1, 1));
     });
+}
+
+/// A process dies between two requests of four jobs, and the jobs run again.
+#[test]
+fn segments_survive_a_crash_while_they_are_counted_and_given_back() {
+    run(die_at_steps(1, 2, die_at));
+}
+
+async fn die_at(death: Death) -> bool {
+    one_day().await;
+    let dying = Dying::start(death, |options| options).await;
+    let (agent, jobs) = (AgentId::from_bytes([7; 16]), [(); 4].map(|()| RequestId::random()));
+    let (db, now) = (dying.stack.app.db.clone(), dying.stack.app.clock.now());
+    let (stack, _, died) = dying.die_in(sent(&db, agent, &jobs, now)).await;
+    sent(&stack.app.db, agent, &jobs, now).await.expect("a database");
+    assert_eq!(segments(&stack.app.db, agent).await, (12, 12), "{death:?}");
+    stack.kill().await;
+    died
+}
+
+/// Each job counts ten segments and has used three.
+async fn sent(db: &Db, agent: AgentId, jobs: &[RequestId], now: Timestamp) -> Result<(), StoreError> {
+    for job in jobs {
+        assert_eq!(velocity::reserve(db, *job, agent, 10, 10_000, now).await?, None);
+        velocity::give_back(db, *job, agent, 3).await?;
+    }
+    Ok(())
 }
 
 /// Whoever earns from texts to a block of numbers sends many there. So does whoever wants that nobody else can.
@@ -246,8 +278,18 @@ fn minutes_that_a_call_did_not_use_come_back_once() {
         let call = eventually("the call", || async { vapi.ids().first().cloned() }).await;
         assert_eq!(minutes(db, agent).await, [3, 1, 3, 1]);
         vapi.ends(&call, now, 20, "customer-ended-call");
-        // Two runs at once.
-        look(&stack, talked).await;
+        // The message of the queue comes twice, and once more after a process that died before the job had ended.
+        let locked = json!({"minutes": 3, "legs": 1, "source": "vapi", "each": MINUTE, "fee": 0});
+        let job = Task {
+            tool: &outbound::SPEC,
+            input: call_to(to).as_object().expect("an input").clone(),
+            locked: locked.as_object().expect("members").clone(),
+            request_id: talked,
+            ..task(&stack.worker.toolbox, agent, &[])
+        };
+        let runs = || (outbound::RUNNER.run)(stack.worker.toolbox.clone(), job.clone());
+        let (one, other) = tokio::join!(runs(), runs());
+        assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
         looked_at(&stack, &ada, talked).await;
         assert_eq!(minutes(db, agent).await, [1, 1, 1, 1]);
 
@@ -281,5 +323,28 @@ fn calls_are_not_passed_on_to_numbers_of_the_operator() {
         vapi.rings("019v", line_of(&of_bob), stack.app.clock.now());
         let answer = vapi.posts(&stack, "assistant-request", "019v").await;
         assert_eq!(assistant(&answer)["model"]["tools"], json!([]), "{answer}");
+    });
+}
+
+/// Searches and models are paid before a page is found not to answer.
+#[test]
+fn research_whose_pages_do_not_answer_is_paid_back_only_so_often() {
+    run(async {
+        one_day().await;
+        let closed = Port::start(|_, _| async { StatusCode::INTERNAL_SERVER_ERROR.into_response() }).await;
+        let url = format!("{}/page", closed.url);
+        let search = Port::searching(move |_| vec![url.clone()]).await;
+        let stack = research::stack(Some(&search), &[&closed], |options| options).await;
+        let payer = Payer::new(&stack).await;
+        let (db, day) = (&stack.app.db, stack.app.clock.now().secs().div_euclid(24 * 3600));
+        let key = Key::new(format!("RATE#{}#unread", payer.agent()), day.to_string());
+        let before = json!({"used": MAX_UNREAD_A_DAY - 1, "expires": i64::MAX});
+        db.write(Write::put(&db.tables.agents, key, &before).expect("a row")).await.expect("a database");
+        let body = json!({"topic": "Lighthouses of Norwick", "depth": "quick"});
+        let job = bought(&payer, PATH, body.clone()).await;
+        assert_eq!((&job["status"], &job["credited_usdc"]), (&json!("failed"), &json!("0.010000")), "{job}");
+        let job = bought(&payer, PATH, body).await;
+        assert_eq!((&job["status"], &job["result"]["pages_read"]), (&json!("completed"), &json!(0)), "{job}");
+        assert_eq!(job["credited_usdc"], Value::Null, "{job}");
     });
 }

@@ -414,7 +414,7 @@ pub fn line_of(phone: &Phone) -> &'static str {
 }
 
 /// Lets the worker run a job, as its next look would.
-pub async fn look(stack: &Stack, id: RequestId) {
+pub(super) async fn look(stack: &Stack, id: RequestId) {
     queue::send_or_log(&*stack.queue, id, None).await;
 }
 

@@ -75,7 +75,7 @@ async fn articles(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     })
     .await;
     if wanted > 0 && reading.pages.is_empty() {
-        return Err(subject::none_read(wanted));
+        subject::none_read(&toolbox, &task, wanted).await?;
     }
     let mut articles: Vec<Value> = Vec::new();
     for (hit, page) in reading.pages {

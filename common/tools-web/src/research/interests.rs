@@ -123,7 +123,7 @@ async fn by_name(toolbox: &Toolbox, task: &Task, end: Instant) -> Result<(Said, 
     let name = if email.is_empty() { phone } else { email };
     let found = gather::search(toolbox, &[format!("\"{name}\"")], MAX_PAGES, end).await?;
     let mut said = Said::new();
-    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
+    for page in subject::fetch_any(toolbox, task, &found.hits, MAX_PAGES, end).await? {
         let plain = subject::words_of(&page);
         let names = if email.is_empty() { says_number(&plain, phone) } else { social::page_names(&page, email) };
         if names {

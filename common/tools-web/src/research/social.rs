@@ -77,7 +77,7 @@ async fn social(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError> 
     let end = subject::end_of(&toolbox, &task);
     let mut accounts = Map::new();
     let source = match task.text(ADDRESS) {
-        "" => by_email(&toolbox, task.text("email"), end, &mut accounts).await?,
+        "" => by_email(&toolbox, &task, end, &mut accounts).await?,
         url => {
             by_address(&toolbox, url, end, &mut accounts).await?;
             Source::embedded("web")
@@ -116,12 +116,13 @@ async fn by_address(
 /// account.
 async fn by_email(
     toolbox: &Toolbox,
-    email: &str,
+    task: &Task,
     end: Instant,
     accounts: &mut Map<String, Value>,
 ) -> Result<Source, ToolError> {
+    let email = task.text("email");
     let found = gather::search(toolbox, &[format!("\"{email}\"")], MAX_PAGES, end).await?;
-    for page in subject::fetch_any(toolbox, &found.hits, MAX_PAGES, end).await? {
+    for page in subject::fetch_any(toolbox, task, &found.hits, MAX_PAGES, end).await? {
         let names = page_names(&page, email);
         if names {
             claimed(accounts, &page, false);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use base::input::{Field, FieldError};
 use platform::net::{FetchPolicy, Page, check_url};
+use platform::store::daily;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tools::pages::SEARCHED_WITH;
@@ -18,6 +19,8 @@ use web::search::Hit;
 
 use super::networks;
 
+/// Calls of an agent in a UTC day that are paid back because no page could be read.
+pub const MAX_UNREAD_A_DAY: u32 = 20;
 /// Time reserved for writing the answer.
 const RESERVE: Duration = Duration::from_secs(3);
 
@@ -93,21 +96,38 @@ pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, T
 }
 
 /// Fetches the first `most` pages and returns those that could be read. If the search found no pages, the result is empty.
-/// If it found some and none can be read, this is an error, and the call is refunded.
-pub async fn fetch_any(toolbox: &Toolbox, hits: &[Hit], most: usize, end: Instant) -> Result<Vec<Page>, ToolError> {
+/// If it found some and none can be read: see [`none_read`].
+pub async fn fetch_any(
+    toolbox: &Toolbox,
+    task: &Task,
+    hits: &[Hit],
+    most: usize,
+    end: Instant,
+) -> Result<Vec<Page>, ToolError> {
     let hits: Vec<&Hit> = hits.iter().filter(|hit| !networks::is_closed(&hit.url)).take(most).collect();
     let mut pages = Vec::new();
     for hit in &hits {
         pages.extend(fetch(toolbox, &hit.url, end).await.ok());
     }
     if pages.is_empty() && !hits.is_empty() {
-        return Err(none_read(hits.len()));
+        none_read(toolbox, task, hits.len()).await?;
     }
     Ok(pages)
 }
 
-/// The error if none of the pages that a search found could be read.
-pub fn none_read(found: usize) -> ToolError {
+/// None of the pages that a search found could be read: the call fails, and its price is paid back. Whoever has pages that
+/// answer nothing could let us pay for searches and a model without end. So after some of these in a UTC day, an agent gets what
+/// was found, which is nothing, for its price.
+pub async fn none_read(toolbox: &Toolbox, task: &Task, found: usize) -> Result<(), ToolError> {
+    let counter = format!("RATE#{}#unread", task.agent);
+    match daily::take(&toolbox.db, counter, MAX_UNREAD_A_DAY, toolbox.clock.now()).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(not_read(found)),
+        Err(error) => Err(ToolError::internal(error.to_string())),
+    }
+}
+
+fn not_read(found: usize) -> ToolError {
     let message = match found {
         1 => "one page was found, and it could not be read".to_owned(),
         found => format!("{found} pages were found, and none of them could be read"),

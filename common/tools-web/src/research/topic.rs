@@ -134,7 +134,7 @@ async fn research(toolbox: Arc<Toolbox>, task: Task) -> Result<Output, ToolError
     })
     .await;
     if wanted > 0 && reading.pages.is_empty() {
-        return Err(subject::none_read(wanted));
+        subject::none_read(&toolbox, &task, wanted).await?;
     }
     let failed = reading.failed;
     let pages = parsed(reading).await?;
