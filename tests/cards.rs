@@ -69,7 +69,7 @@ fn payment_of(session: &str) -> String {
     session.replacen("cs_", "pi_", 1)
 }
 
-fn event(session: &str, agent: &str, cents: u64) -> String {
+pub fn event(session: &str, agent: &str, cents: u64) -> String {
     json!({"id": "evt_1", "created": 1_795_000_000, "type": "checkout.session.completed", "data": {"object": {
         "id": session, "client_reference_id": agent, "amount_total": cents, "currency": "usd", "payment_status": "paid",
         "payment_intent": payment_of(session),
@@ -78,27 +78,27 @@ fn event(session: &str, agent: &str, cents: u64) -> String {
 }
 
 /// An event about a refund or a dispute, `after` seconds later than the payment.
-fn taken_back(session: &str, kind: &str, id: &str, cents: u64, status: &str, after: i64) -> String {
+pub fn taken_back(session: &str, kind: &str, id: &str, cents: u64, status: &str, after: i64) -> String {
     json!({"id": "evt_2", "created": 1_795_000_000 + after, "type": kind, "data": {"object": {
         "id": id, "payment_intent": payment_of(session), "amount": cents, "currency": "usd", "status": status,
     }}})
     .to_string()
 }
 
-fn refunded(session: &str, cents: u64, after: i64) -> String {
+pub fn refunded(session: &str, cents: u64, after: i64) -> String {
     json!({"id": "evt_3", "created": 1_795_000_000 + after, "type": "charge.refunded", "data": {"object": {
         "id": "ch_1", "payment_intent": payment_of(session), "amount": 10_000, "amount_refunded": cents, "currency": "usd",
     }}})
     .to_string()
 }
 
-async fn heard(payer: &Payer, body: &str) {
+pub async fn heard(payer: &Payer, body: &str) {
     let answer = tell(payer, body, SECRET, Clock::system().now().secs()).await;
     assert_eq!((answer.status, answer.json()), (200, json!({"received": true})));
 }
 
 /// A stack that accepts cards.
-async fn shop(change: impl FnOnce(Options) -> Options) -> Stack {
+pub async fn shop(change: impl FnOnce(Options) -> Options) -> Stack {
     let (url, _) = processor().await;
     stack_with(|options| {
         change(

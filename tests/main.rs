@@ -70,6 +70,7 @@
 //! | `events` | the sample events through the Lambda adapter |
 //! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
 //! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
+//! | `money_agrees` | a day of everything: every place that shows what it cost says the same |
 //! | `own_jobs` | jobs that no call buys: begun once, charged by their use |
 //! | `voice` | numbers that answer: settings, calls over the exchange, charges, races, calls that agents buy, crashes |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
@@ -108,6 +109,7 @@ mod lookups;
 mod mcp_calls;
 mod mcp_clients;
 mod models;
+mod money_agrees;
 mod notifications;
 mod openapi;
 mod own_jobs;

@@ -29,7 +29,7 @@ fn request() -> String {
 }
 
 /// A service for 0.50 whose program may call the vehicle lookup (0.005) within this budget.
-async fn shop(stack: &Stack, slug: &str, budget: f64, start: &str) -> Shop {
+pub async fn shop(stack: &Stack, slug: &str, budget: f64, start: &str) -> Shop {
     let service = json!({"executor": "program", "sandbox": true, "tools": ["vin_decode"], "tool_budget_usd": budget});
     let shop = Shop::with(stack, slug, service).await;
     let put = shop.raw("PUT", "/services/summary/program", "application/wasm", caller(&request(), start)).await;

@@ -15,7 +15,6 @@ use ledger::payments::policy;
 use ledger::receipt::Receipt;
 use platform::auth::token::{self, TokenCaps};
 use ring::signature::{ED25519, UnparsedPublicKey};
-use tools_voice::inbound;
 
 use super::acts::Agent;
 use super::world::World;
@@ -66,9 +65,7 @@ pub async fn quiet(world: &World, agent: &Agent, seen: &mut Seen) {
         assert!(new.is_empty(), "what is frozen buys nothing: {new:?}");
     }
     if let (true, Some(cap)) = (same_rules, seen.per_transaction) {
-        // Caps do not limit calls that come in.
-        let mut capped = new.iter().filter(|receipt| receipt.subcategory != inbound::SPEC.name);
-        assert!(capped.all(|receipt| receipt.amount.micro() <= cap), "above the cap of one call: {new:?}");
+        assert!(new.iter().all(|receipt| receipt.amount.micro() <= cap), "above the cap of one call: {new:?}");
     }
     named_once(world, &receipts).await;
     within_token_caps(world, agent, &receipts).await;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use base::ids::{AgentId, TokenId};
+use base::money::Usdc;
+use gate::insights::view;
 use gate::jobs::job::{Job, Outcome, Settlement};
 use gate::jobs::store;
 use ledger::account::{self, Account};
@@ -11,6 +13,7 @@ use ledger::receipt::{self, Receipt};
 use ledger::{credit, hold, token_spend};
 use platform::store::Db;
 use platform::store::db::Query;
+use tools::spec::TOP_UP;
 
 const MANY: usize = 10_000;
 
@@ -42,8 +45,9 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         assert_eq!(receipt.is_terminal(), job.open.is_none(), "a receipt is final with its job: {receipt:?}");
         assert_eq!(receipt.seal.is_some(), receipt.is_terminal(), "final receipts are signed");
         let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
-        let back = is_lost || job.outcome == Some(Outcome::Failed);
         let counted = job.charge.counted.micro();
+        let buys_credits = job.tool == TOP_UP.name;
+        assert_eq!(counted, if buys_credits { 0 } else { job.price.micro() }, "every price counts: {job:?}");
         let owed = job.credited.is_some();
         // Failed work keeps what it used, up to what its buyer was told; completed work what its tool reports.
         let kept = match job.outcome {
@@ -54,12 +58,12 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         if job.outcome == Some(Outcome::Completed) && job.settlement == Settlement::Settled && job.open.is_none() {
             assert_eq!(owed, job.charged.is_some(), "what was not used is paid back, and nothing else: {job:?}");
         }
-        let counts = match job.outcome {
-            // Done, and never paid.
-            Some(Outcome::Completed) if is_lost => 0,
-            _ if back || owed => kept.min(counted),
-            _ => counted,
-        };
+        let counts = job.cost().spent().micro();
+        assert_eq!(view::cost(&receipt).spent().micro(), counts, "job and receipt agree on what was spent: {job:?}");
+        if receipt.is_terminal() && !buys_credits {
+            let went = gone(&job, &entries, is_lost);
+            assert_eq!(went, i64::try_from(counts).unwrap(), "spent is what went and did not come back: {job:?}");
+        }
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
         *committed += counts;
         *in_flight += if job.open.is_some() { counted } else { 0 };
@@ -90,6 +94,15 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         assert_eq!(spend.spent.micro(), counts, "what {token} spent in all is the sum of its charges");
     }
     account
+}
+
+/// What went from a job's buyer and did not come back, in micro-USDC: its credits and its signed payment, less what was paid back,
+/// and with what it owes since because the payment disappeared.
+fn gone(job: &Job, entries: &[credit::Entry], is_lost: bool) -> i64 {
+    let own = entries.iter().filter(|entry| entry.cause == job.receipt_id.as_str());
+    let credits: i64 = own.map(|entry| entry.debt - entry.credits - entry.reserved).sum();
+    let signed = if is_lost { Usdc::ZERO } else { job.price.checked_sub(job.charge.credits).unwrap() };
+    credits + i64::try_from(signed.micro()).unwrap()
 }
 
 /// The work used no more than was quoted: tools at most the seller's share, the model at most the fee.

@@ -24,8 +24,9 @@ use tools_voice::ringing::{self, Rang, Ring};
 use tools_voice::{inbound, plan, settings};
 
 use super::{Agent, MINUTE, call_id, data, phone_for};
-use crate::support::{Payer, books, eventually, run, stack, stack_with};
+use crate::support::{Answer, Payer, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
 
+const BUDGETS: &str = "/v1/agents/me/budgets";
 /// Callers at once.
 const CALLERS: usize = 100;
 /// Rings of one call at once.
@@ -69,6 +70,54 @@ fn a_hundred_calls_at_once_charge_at_most_the_credit() {
             let count = u64::try_from(answered.len()).expect("a count");
             assert_eq!(bob.credits(&stack).await, (10 - count) * MINUTE);
         }
+    });
+}
+
+/// Calls that come in count against the owner's budget like what it buys: together they keep within it, a call is cut to what a
+/// cap leaves, and comes back to what it used.
+#[test]
+fn calls_in_and_purchases_at_once_keep_within_the_budget() {
+    run(async {
+        let stack = stack().await;
+        let callers = join_all((0..20).map(|_| caller(&stack))).await;
+        let (bob, of_bob) = Agent::answering(&stack, 100 * MINUTE, json!({"max_minutes": 1})).await;
+        let (cap, each) = (3 * MINUTE + 12_000, 5_000);
+        let budget = async |members: Value| assert_eq!(bob.payer.change("PUT", BUDGETS, &members).await.status, 200);
+        let counted = async || data(&bob.payer.get(BUDGETS).await)["spent_today_usdc"].clone();
+        budget(json!({"daily": Usdc::from_micro(cap).to_string()})).await;
+        let token = bob.payer.token(&stack).await;
+        let buy = || bob.payer.clone().call(VIN_PATH, vec![("authorization", token.clone())], json!({"vin": VIN}));
+        let dialled = join_all(callers.iter().map(|(ada, _)| ada.dial(&of_bob.number)));
+        let (dialled, bought) = tokio::join!(dialled, join_all((0..20).map(|_| buy())));
+        let of_call = |answer: &Answer| (answer.status == 201).then(|| call_id(&data(answer)));
+        let answered: Vec<_> =
+            dialled.iter().zip(&callers).filter_map(|(a, (ada, _))| Some((ada, of_call(a)?))).collect();
+        let bought = bought.iter().filter(|answer| answer.status == 200).count();
+        let sum = |calls: usize, bought: usize| Usdc::from_micro(calls as u64 * MINUTE + bought as u64 * each);
+        let spent = sum(answered.len(), bought);
+        assert!(spent <= Usdc::from_micro(cap) && !answered.is_empty() && bought > 0, "{spent}");
+        assert_eq!(counted().await, spent.to_string());
+        assert!(bob.calls("?limit=100").await.iter().any(|call| call["ended_reason"] == "over_budget"));
+
+        join_all(answered.iter().map(|(ada, call)| ada.hang_up(*call))).await;
+        join_all(answered.iter().map(|(_, call)| bob.charged(*call))).await;
+        assert_eq!(counted().await, spent.to_string(), "each used its minute");
+
+        // Two more minutes and a bit fit under the cap of the day; then only one under the cap of a call.
+        bob.configure(&of_bob, &super::settings(json!({"max_minutes": 10}))).await;
+        let (ada, _) = &callers[0];
+        for (cap_of_one, held) in [(Value::Null, "0.700000"), (json!("0.5"), "0.350000")] {
+            let daily = counted().await.as_str().and_then(|spent| spent.parse::<f64>().ok()).expect("an amount") + 0.9;
+            budget(json!({"daily": format!("{daily:.6}"), "per_transaction": cap_of_one})).await;
+            let call = call_id(&ada.ring(&of_bob.number).await);
+            assert_eq!(bob.call(call).await["held_usdc"], held);
+            ada.hang_up(call).await;
+            assert_eq!(bob.charged(call).await["charge_usdc"], "0.350000");
+        }
+        budget(json!({"per_transaction": "0.349999"})).await;
+        assert_eq!(data(&ada.dial(&of_bob.number).await)["call"]["status"], "declined");
+        assert_eq!(counted().await, sum(answered.len() + 2, bought).to_string());
+        bob.credits(&stack).await;
     });
 }
 

@@ -25,7 +25,7 @@ use tools::spec::Answer;
 
 use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
-use super::rules::{Proposed, check_account, token_is_spent};
+use super::rules::{Proposed, check_account, counted, token_is_spent};
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
@@ -91,14 +91,7 @@ impl<'a> Sale<'a> {
     }
 
     fn proposed(&self) -> Proposed {
-        let price = self.price();
-        let counted = match self.payment {
-            _ if self.order.tool.sells_credits => Usdc::ZERO,
-            Some(_) => price.checked_sub(self.credits()).unwrap_or_default(),
-            // Credits count against the day's budget only when a token spends them.
-            None => self.token.map_or(Usdc::ZERO, |_| price),
-        };
-        Proposed { agent: self.agent, token: self.token, caps: self.caps, price, counted }
+        Proposed { agent: self.agent, token: self.token, caps: self.caps, price: self.price() }
     }
 }
 
@@ -454,7 +447,7 @@ impl Gate {
             charge: Charge {
                 credits: sale.credits(),
                 card,
-                counted: sale.proposed().counted,
+                counted: counted(order.tool, sale.price()),
                 day: day::name(now),
                 token: sale.token,
                 for_life: sale.token.is_some() && sale.caps.lifetime.is_some(),

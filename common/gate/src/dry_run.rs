@@ -21,7 +21,7 @@ use tools::spec::Answer;
 
 use super::answer::{self, is_worth_waiting};
 use super::order::Order;
-use super::rules::Proposed;
+use super::rules::{Proposed, counted};
 use super::{Gate, came_to_nothing, quote_token};
 use crate::approvals::gate::refusal_if_held;
 use crate::approvals::policy::Verdict;
@@ -83,14 +83,14 @@ impl Gate {
                 let usable = if order.spender().is_some() { account.spendable() } else { Usdc::ZERO };
                 let at_once = caller.token().is_some() || payment.is_none() && order.pays_at_once().is_some();
                 let credits = if at_once { order.price } else { usable.min(order.price) };
-                let proposed = Proposed::by(caller, order.price, credits);
+                let proposed = Proposed::by(caller, order.price);
                 let today = day::load(&self.app.db, caller.agent, &day::name(self.app.clock.now())).await?;
                 body["credits_balance_usdc"] = json!(account.spendable().to_string());
                 body["from_credits_usdc"] = json!(credits.to_string());
                 body["to_sign_usdc"] = json!(order.price.checked_sub(credits).unwrap_or_default().to_string());
                 let limit = account.budget.as_ref().and_then(|budget| budget.daily_limit());
                 body["budget"] = json!({
-                    "counted_usdc": proposed.counted.to_string(),
+                    "counted_usdc": counted(order.tool, order.price).to_string(),
                     "spent_today_usdc": today.committed.to_string(),
                     "in_flight_usdc": today.in_flight.to_string(),
                     "daily_limit_usdc": limit.map(|limit| limit.to_string()),

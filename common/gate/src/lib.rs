@@ -287,7 +287,7 @@ impl Gate {
                     Some(_) => Usdc::ZERO,
                     None => self.spendable(order, &account).await?.min(order.price),
                 };
-                self.check_rules(order, &account, Proposed::by(caller, order.price, credits)).await?;
+                self.check_rules(order, &account, Proposed::by(caller, order.price)).await?;
                 self.holding(order, caller.agent, credits).await?
             }
         };

@@ -13,12 +13,12 @@ use evm::Address;
 use http::HeaderMap;
 use ledger::account::Account;
 use ledger::budget::{Budget, Cap};
+use ledger::budget_warning;
 use ledger::charge::Charge;
 use ledger::day::{self, Counted, Day};
 use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::receipt::Judged;
 use ledger::token_spend::{self, TokenSpend};
-use ledger::webhooks::{Event, EventKind, outbox};
 use platform::auth::Caller;
 use platform::auth::token::TokenCaps;
 use platform::http::ApiError;
@@ -40,21 +40,20 @@ pub struct Proposed {
     pub token: Option<TokenId>,
     /// The token's own caps.
     pub caps: TokenCaps,
-    /// The whole price.
+    /// The whole price. It counts against all caps, however it is paid.
     pub price: Usdc,
-    /// The part that counts against the day's budget and the token's caps of a day and for life.
-    pub counted: Usdc,
 }
 
 impl Proposed {
-    /// The charge of a caller's call, with `credits` of the price paid from credits.
-    pub fn by(caller: &Caller, price: Usdc, credits: Usdc) -> Proposed {
-        let counted = match caller.token() {
-            Some(_) => price,
-            None => price.checked_sub(credits).unwrap_or_default(),
-        };
-        Proposed { agent: caller.agent, token: caller.token(), caps: caller.caps(), price, counted }
+    /// The charge of a caller's call.
+    pub fn by(caller: &Caller, price: Usdc) -> Proposed {
+        Proposed { agent: caller.agent, token: caller.token(), caps: caller.caps(), price }
     }
+}
+
+/// What counts of a tool's price against caps of days and tokens. Bought credits do not: what they pay for does.
+pub fn counted(tool: &ToolSpec, price: Usdc) -> Usdc {
+    if tool.sells_credits { Usdc::ZERO } else { price }
 }
 
 impl Gate {
@@ -180,47 +179,8 @@ impl Gate {
     /// Notifies the owner, once a day, when the day's spending has reached the alert level. After an error, the next charge
     /// tries again.
     pub(super) async fn warn_of_budget(&self, agent: AgentId, charge: &Charge, account: &Account) {
-        let Some(level) = account.budget.as_ref().and_then(Budget::alert_level) else { return };
-        if charge.counted == Usdc::ZERO {
-            return;
-        }
-        if let Err(error) = self.warn_above(agent, &charge.day, account, level).await {
-            log::failure("a budget warning could not be written", &error);
-        }
-    }
-
-    async fn warn_above(&self, agent: AgentId, name: &str, account: &Account, level: Usdc) -> Result<(), StoreError> {
-        let db = &self.app.db;
-        let day = day::load(db, agent, name).await?;
-        if day.warned || day.committed < level {
-            return Ok(());
-        }
-        let now = self.app.clock.now();
-        let daily = account.budget.as_ref().and_then(|budget| budget.daily).unwrap_or_default();
-        let mut about = json!({
-            "spent_today_usdc": day.committed.to_string(),
-            "daily_usdc": daily.to_string(),
-            "alert_email": account.budget.as_ref().and_then(|budget| budget.alert_email.clone()),
-            "resets_at": day::resets_at(now).to_string(),
-        });
-        let note = Notification {
-            kind: NotificationKind::BudgetWarning,
-            title: format!("{} of {daily} USDC are spent today", day.committed),
-            body: Some("Spending has come to the alert level of your budget.".to_owned()),
-            payload: Some(about.clone()),
-        };
-        // The mail address is private: it is not sent to webhooks.
-        about.as_object_mut().map(|about| about.remove("alert_email"));
-        about["reason"] = json!("alert_level");
-        let cause = format!("budget_warning#{name}");
-        let event = Event::new(agent, EventKind::BudgetWarning, &cause, now, about);
-        // Written to the outbox once a day and delivered by the sweeper, so no call waits for a queue.
-        let outgoing = outbox::put(db, &event, now).await?;
-        let mut writes = vec![day::warn(db, agent, name)?, notifications::raise(db, agent, note, &cause, now)?];
-        writes.extend(outgoing.writes());
-        match db.transact(&writes).await {
-            Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
-            Err(WriteError::Failed(error)) => Err(error),
+        if charge.counted > Usdc::ZERO {
+            budget_warning::raise(&self.app.db, agent, &charge.day, account, self.app.clock.now()).await;
         }
     }
 
@@ -321,14 +281,14 @@ fn above_one_call(budget: Option<&Budget>, proposed: Proposed) -> Option<OverBud
 
 /// What a charge that would exceed the token's cap for life is told.
 fn over_life(spend: TokenSpend, proposed: Proposed) -> Option<OverBudget> {
-    let cap = proposed.caps.lifetime.filter(|cap| spend.exceeds(*cap, proposed.counted))?;
+    let cap = proposed.caps.lifetime.filter(|cap| spend.exceeds(*cap, proposed.price))?;
     Some(OverBudget {
         reason: Cap::TokenLifetime.as_str(),
         cap,
         spent: spend.spent,
         // Part of `spent`, and not counted on its own.
         in_flight: Usdc::ZERO,
-        charge: proposed.counted,
+        charge: proposed.price,
         resets_at: None,
     })
 }
@@ -344,12 +304,12 @@ fn over_budget(
     if let Some(over) = above_one_call(budget, proposed) {
         return Some(over);
     }
-    if proposed.counted == Usdc::ZERO {
+    if proposed.price == Usdc::ZERO {
         return None;
     }
     let counted = Counted {
         day: &day::name(now),
-        amount: proposed.counted,
+        amount: proposed.price,
         tool: order.tool.name,
         payee: order.payee(),
         token: proposed.token,
@@ -362,7 +322,7 @@ fn over_budget(
         // The day counts what is open for the whole wallet only. Of it, at most `spent` counts against a tool, a payee or a
         // token.
         in_flight: day.in_flight.min(spent),
-        charge: proposed.counted,
+        charge: proposed.price,
         resets_at: Some(day::resets_at(now)),
     })
 }

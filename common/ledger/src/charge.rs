@@ -30,8 +30,8 @@ pub struct Charge {
     /// The part of these credits that was bought by card, in micro-USDC.
     #[serde(default, skip_serializing_if = "Usdc::is_zero")]
     pub card: Usdc,
-    /// The part that counts against the daily caps, in micro-USDC: for a wallet's call the signed part, for a token's
-    /// call the credits.
+    /// What counts against the caps of a day and of its token, in micro-USDC: the price, or nothing if it buys credits. What is
+    /// paid back no longer counts (see [`super::cost`]).
     #[serde(default)]
     pub counted: Usdc,
     /// The UTC day on which it counts.
@@ -135,8 +135,7 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes that end a charge whose money arrived. The kept part still counts against the day's caps, as far as it
-    /// counted before.
+    /// The writes that end a charge whose money arrived. The kept part still counts against the day's caps.
     pub fn close(&self, db: &Db, of: Purchase<'_>, close: Close, now: Timestamp) -> Result<Vec<Write>, StoreError> {
         let back = self.counted.checked_sub(close.kept).unwrap_or_default();
         let mut writes = self.end(db, of, back)?;
@@ -162,10 +161,11 @@ impl Charge {
         Ok(writes)
     }
 
-    /// The writes that end a charge whose work was done but will never be paid. Its credits stay taken. `kept`: the part of
-    /// the price that still counts, if the charge was closed with less than the whole price before.
+    /// The writes that end a charge whose work was done but will never be paid. Its credits stay taken, and go on counting.
+    /// `kept`: the part of the price that still counts, if the charge was closed with less than the whole price before.
     pub fn forfeit(&self, db: &Db, of: Purchase<'_>, kept: Option<Usdc>) -> Result<Vec<Write>, StoreError> {
-        self.end(db, of, kept.map_or(self.counted, |kept| kept.min(self.counted)))
+        let counts = kept.map_or(self.counted, |kept| kept.min(self.counted));
+        self.end(db, of, counts.checked_sub(self.credits).unwrap_or_default())
     }
 
     /// The writes that put an ended charge in flight again, because its signed part disappeared from the chain.

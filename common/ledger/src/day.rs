@@ -93,6 +93,16 @@ impl Day {
         self.parts.get(name).and_then(serde_json::Value::as_u64).map(Usdc::from_micro).unwrap_or_default()
     }
 
+    /// What the caps of a budget leave for one more charge without a token, in micro-USDC; `None` if none applies. `counted`: its
+    /// amount does not matter.
+    pub fn room(&self, budget: &Budget, counted: Counted<'_>) -> Option<Usdc> {
+        let [daily, tool, payee] = of_budget(Some(budget), counted);
+        let spent = [self.committed, self.of_tool(counted.tool), self.of_payee(counted.payee)];
+        let left = [daily, tool, payee].into_iter().zip(spent);
+        let left = left.filter_map(|(cap, spent)| Some(cap?.checked_sub(spent).unwrap_or_default()));
+        left.chain(budget.per_transaction).min()
+    }
+
     /// The first cap that this charge would exceed, with its limit and the amount already spent: the budget's caps, then
     /// the daily cap of the token that pays.
     pub fn passes(

@@ -8,9 +8,11 @@
 //! | [`debt`], [`card`] | credits taken back; a card payment with its refunds and disputes |
 //! | [`cards`] | the card processor's protocol |
 //! | [`charge`] | how one job is paid for, from beginning to end |
+//! | [`cost`] | what is charged, kept, spent and counted of a price |
 //! | [`day`] | what a UTC day cost: the counters behind the caps of days |
 //! | [`token_spend`] | what an access token has spent: the counter behind its cap for life |
 //! | [`budget`], [`freeze`] | the owner's rules |
+//! | [`budget_warning`] | tells the owner that a day's spending has come to its alert level |
 //! | [`fee`], [`earning`] | the shares of a sale; the record of each ended sale |
 //! | [`seller`], [`payout`] | a seller's balance and its payouts |
 //! | [`maturing`] | earnings paid by card, which wait before they can be paid out |
@@ -25,9 +27,11 @@
 
 pub mod account;
 pub mod budget;
+pub mod budget_warning;
 pub mod card;
 pub mod cards;
 pub mod charge;
+pub mod cost;
 pub mod credit;
 pub mod day;
 pub mod debt;

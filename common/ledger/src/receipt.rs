@@ -115,15 +115,6 @@ pub struct Seal {
 }
 
 impl Receipt {
-    /// The amount refunded as credits: everything that was not kept of failed work, or of work that used less than its
-    /// price, once the money has arrived.
-    pub fn credited(&self) -> Option<Usdc> {
-        let in_part = self.execution_status == ExecutionStatus::Completed && self.kept.is_some();
-        let is_owed =
-            self.status == ReceiptStatus::Settled && (self.execution_status == ExecutionStatus::Failed || in_part);
-        is_owed.then(|| self.amount.checked_sub(self.kept.unwrap_or_default()).unwrap_or_default())
-    }
-
     /// The signed bytes: JSON without spaces, members in the order of docs/RECEIPTS.md. `kept_usdc` is appended only if
     /// something was kept.
     pub fn signed_bytes(&self) -> Vec<u8> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ring ──► not in service            no settings, or switched off: nothing is recorded
-//!      ├─► declined                  after hours with `decline`, no credit, or frozen ([`Declined`])
+//!      ├─► declined                  after hours with `decline`, no credit or budget, or frozen ([`Declined`])
 //!      ├─► talking ───────────────► ended
 //!      │      │  ▲ it failed          ▲
 //!      │      ▼  │                    │ hung up, silence, or the length that credit and settings allow
@@ -45,6 +45,8 @@ pub enum Declined {
     AfterHours,
     /// The owner's credits cover less than a minute.
     NoCredit,
+    /// The owner's budget leaves less than a minute.
+    OverBudget,
     /// The owner has frozen its calls, or has a debt.
     Frozen,
     /// Too many calls of the number failed today by the provider's fault, and cost nothing ([`crate::failures`]).
@@ -63,7 +65,7 @@ pub enum Ended {
     TransferFailed,
     /// It had the length that the settings allow.
     TimeLimit,
-    /// It had the length that the credits covered.
+    /// It had the length that the credits and the budget covered.
     CreditLimit,
     Silence,
     /// The provider lost it, or its job was given up. It costs nothing.
@@ -151,7 +153,7 @@ pub enum Event {
     Looked,
 }
 
-/// A call comes in. `credit`: the minutes that the owner's credits cover. `ends_in_silence`: it is a call of the exchange.
+/// A call comes in. `credit`: the minutes that the owner's credits and budget cover. `ends_in_silence`: it is a call of the exchange.
 pub fn ring(config: Option<&InboundConfig>, now: Timestamp, credit: u32, ends_in_silence: bool) -> Answer {
     let Some(config) = config.filter(|config| config.enabled) else { return Answer::NotInService };
     let mode = mode(config, now);

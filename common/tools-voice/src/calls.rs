@@ -347,7 +347,7 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
     let length = call.state.as_ref().and_then(State::length);
     let mode = match call.declined {
         Some(Declined::AfterHours) => Some(Mode::Decline),
-        Some(Declined::NoCredit | Declined::Frozen | Declined::TooManyFailures) => None,
+        Some(Declined::NoCredit | Declined::OverBudget | Declined::Frozen | Declined::TooManyFailures) => None,
         None => call.state.as_ref().map(|state| state.mode),
     };
     let mut view = json!({
@@ -487,6 +487,7 @@ mod tests {
         for (why, expected) in [
             (Declined::AfterHours, "declined after_hours 0 0.000000 decline"),
             (Declined::NoCredit, "declined no_credit 0 0.000000 null"),
+            (Declined::OverBudget, "declined over_budget 0 0.000000 null"),
             (Declined::Frozen, "declined frozen 0 0.000000 null"),
             (Declined::TooManyFailures, "declined too_many_failures 0 0.000000 null"),
         ] {

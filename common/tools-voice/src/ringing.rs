@@ -1,14 +1,16 @@
 //! How a call begins: a phone rings, and its owner's settings and credits decide whether it is answered.
 //!
 //! One transaction writes the call, its places in the lists, the job that ends it, its receipt, and the credits of its longest
-//! length, which the account refuses if they are not there. So an answered call is paid for, and no number of calls at once
-//! takes more than there is. The transaction is refused if the settings have changed since they were read: a number that was
+//! length, which the account refuses if they are not there, and the counters of the day if a cap of the owner's budget leaves no
+//! room. So an answered call is paid for, and no number of calls at once takes more than there is, or more than a cap allows. The transaction is refused if the settings have changed since they were read: a number that was
 //! switched off answers no more. The call's id is the job's, and follows from what made it ring: a repeated ring is found.
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
 use base::money::Usdc;
 use ledger::account::{self, Account};
+use ledger::budget_warning;
+use ledger::day::{self, Counted};
 use ledger::freeze::SERVICE_PAYEE;
 use ledger::hold;
 use platform::config::Config;
@@ -88,12 +90,17 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
             }
         }
         let account = payer(db, owner.agent, ring.price, now).await?;
+        let room = room(db, owner.agent, &account, now).await?;
         let credit = covered(&account, ring.price);
-        let answer = call::ring(config, now, credit, ring.provider.is_none());
+        let allowed = room.map_or(credit, |room| credit.min(plan::covered_minutes(room, ring.price)));
+        let answer = call::ring(config, now, allowed, ring.provider.is_none());
         let (state, stored) = match (answer, stored) {
             (Answer::Answered { state, .. }, Some(stored)) => (state, stored),
             (Answer::Declined { why: Declined::NoCredit, say }, _) if is_stopped(&account) => {
                 return decline(toolbox, ring, &owner, Declined::Frozen, say).await;
+            }
+            (Answer::Declined { why: Declined::NoCredit, say }, _) if credit > 0 => {
+                return decline(toolbox, ring, &owner, Declined::OverBudget, say).await;
             }
             (Answer::Declined { why, say }, _) => return decline(toolbox, ring, &owner, why, say).await,
             (Answer::NotInService | Answer::Answered { .. }, _) => return not_in_service(db, ring).await,
@@ -107,12 +114,16 @@ pub async fn ring(toolbox: &Toolbox, ring: &Ring<'_>) -> Result<Rang, StoreError
         writes.extend(hold_credits(toolbox, &call, &account)?);
         writes.push(as_read);
         match db.transact(&writes).await {
-            Ok(()) => return Ok(Rang::Answered(call)),
+            Ok(()) => {
+                budget_warning::raise(db, owner.agent, &day::name(now), &account, now).await;
+                return Ok(Rang::Answered(call));
+            }
             Err(error) if error.refused(0).is_some() => {
                 let known = calls::load(db, ring.id).await?;
                 return known.map(Rang::Known).ok_or_else(|| StoreError::new("a call vanished"));
             }
-            // The credits were spent since they were read, or the owner changed the rules or the number's settings.
+            // The credits or the room under a cap were used since they were read, or the owner changed the rules or the number's
+            // settings.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
         }
@@ -135,6 +146,16 @@ async fn payer(db: &Db, agent: AgentId, price: Usdc, now: Timestamp) -> Result<A
         return account::load(db, agent).await;
     }
     Ok(account)
+}
+
+/// What the owner's budget leaves for one more call that comes in, in micro-USDC; `None` without a cap. Without one, nothing is
+/// read.
+async fn room(db: &Db, agent: AgentId, account: &Account, now: Timestamp) -> Result<Option<Usdc>, StoreError> {
+    let Some(budget) = &account.budget else { return Ok(None) };
+    let name = day::name(now);
+    let today = day::load(db, agent, &name).await?;
+    let (tool, payee) = (inbound::SPEC.name, SERVICE_PAYEE);
+    Ok(today.room(budget, Counted { day: &name, amount: Usdc::ZERO, tool, payee, token: None }))
 }
 
 /// The minutes that an account pays for: none while its owner stopped it, or while it has debt.
@@ -209,6 +230,7 @@ fn hold_credits(toolbox: &Toolbox, call: &Call, account: &Account) -> Result<Vec
         input,
         price,
         rules: account.rules,
+        budget: account.budget.clone(),
         card: account.card,
         until: call.until().unwrap_or(now),
         // By then, a caller who says nothing has hung up.

@@ -41,6 +41,7 @@ use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
+use ledger::budget::Budget;
 use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
 use platform::providers::{Browser, Dns, Model, Outbound};
@@ -166,6 +167,8 @@ pub struct NewJob {
     pub price: Usdc,
     /// As read: the revision of the owner's rules. The job does not begin if they have changed.
     pub rules: u32,
+    /// As read: the owner's budget, whose caps the price counts against. Its cap of one call is for the caller to check.
+    pub budget: Option<Budget>,
     /// As read: the credits bought by card, in micro-USDC.
     pub card: Usdc,
     /// It waits for an outside event until then.

@@ -78,7 +78,8 @@ static CAPS: &[Member] = &[
 ];
 
 static TODAY: &[Member] = &[
-    has("spent_today_usdc", Shape::Usdc),
+    has("spent_today_usdc", Shape::Usdc)
+        .about("What counts against the caps of today: the sum of spent_usdc of all receipts of this UTC day"),
     has("remaining_usdc", Shape::OrNull(&Shape::Usdc)),
     has("pct_used", Shape::OrNull(&Shape::Number)).about("Percent of the daily cap: 50 is half"),
     has("resets_at", Shape::Time),

@@ -45,6 +45,8 @@ pub static REQUEST: Named = Named {
         has("status", STATUS),
         has("receipt_id", Shape::Text),
         has("settlement_status", SETTLEMENT),
+        has("amount_usdc", Shape::Usdc).about("Charged: the price"),
+        has("spent_usdc", Shape::Usdc).about(SPENT),
         has("created_at", Shape::Time),
         has("updated_at", Shape::Time),
         may("result", Shape::Any).about("What the tool returned; its shape is the tool's"),
@@ -66,6 +68,8 @@ pub static REQUEST: Named = Named {
     ]),
 };
 
+const SPENT: &str = "What it adds to your spending: the price, until it is known what is kept of it; 0 for bought credits and for payments that failed";
+
 /// A row of the list.
 static LISTED: &[Member] = &[
     has("request_id", Shape::Uuid),
@@ -73,7 +77,10 @@ static LISTED: &[Member] = &[
     has("status", STATUS),
     has("receipt_id", Shape::Text),
     has("settlement_status", SETTLEMENT),
-    has("amount_usdc", Shape::Usdc).about("The price"),
+    has("amount_usdc", Shape::Usdc).about("Charged: the price"),
+    has("spent_usdc", Shape::Usdc).about(SPENT),
+    may("credited_usdc", Shape::Usdc).about("Paid back as credits"),
+    may("kept_usdc", Shape::Usdc).about("With credited_usdc it adds up to the price"),
     has("created_at", Shape::Time),
     has("updated_at", Shape::Time),
     may("soul_job_id", Shape::Text).about("For a soul's service: see GET /v1/soul/jobs/{id}"),

@@ -25,6 +25,7 @@ const ENDED: Shape = Shape::Choice(&[
     "failed",
     "after_hours",
     "no_credit",
+    "over_budget",
     "frozen",
     "too_many_failures",
 ]);
@@ -99,7 +100,7 @@ pub static INBOUND_CALL: Named = Named {
         may("held_usdc", Shape::Usdc).about("While it lasts: what it holds of your credits, for its longest length"),
         has("receipt_id", Shape::OrNull(&Shape::Text)),
         has("created_at", Shape::Time).about("When it rang"),
-        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; frozen: a freeze of calls, also while it lasted, or a debt; too_many_failures: calls of the number failed today by the provider's fault"),
+        has("ended_reason", Shape::OrNull(&ENDED)).about("no_credit: too few credits; over_budget: a cap of your budget leaves less than a minute; frozen: a freeze of calls, also while it lasted, or a debt; too_many_failures: calls of the number failed today by the provider's fault"),
         may("transcript", Shape::OrNull(&Shape::Text)).about("A line for each thing that was said"),
         may("transcript_omitted", Shape::Is(true)).about("It does not fit into this list: read the call alone"),
         may("recording_url", Shape::OrNull(&Shape::Uri))

@@ -1,7 +1,6 @@
 //! Sums over a period: what was spent on what, and the value it brought.
 //!
-//! Spend is what settled and was not credited back; for failed work, only what was kept. Buying credits is not spend, but
-//! what they pay for is. Value counts once its owner confirmed it. The return (`rocs`) is value divided by spend, so 1
+//! Spend is what [`Cost::spent`] says: what was charged and did not come back. Value counts once its owner confirmed it. The return (`rocs`) is value divided by spend, so 1
 //! means that the purchases brought what they cost.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId};
 use base::money::Usdc;
+use ledger::cost::Cost;
 use ledger::receipt::{self, ExecutionStatus, Order, ReceiptStatus, Span};
 use ledger::value::{self, Report, Reported, Status};
 use platform::store::{Db, StoreError};
@@ -29,9 +29,12 @@ pub struct Charge {
     pub subcategory: String,
     /// micro-USDC
     pub amount: Usdc,
+    /// The part paid with credits, in micro-USDC.
+    #[serde(default)]
+    pub credits: Usdc,
     pub status: ReceiptStatus,
     pub execution_status: ExecutionStatus,
-    /// The part of the price that was kept although the work failed, in micro-USDC.
+    /// The part of the price that was kept, if a part was paid back, in micro-USDC.
     #[serde(default)]
     pub kept: Option<Usdc>,
     #[serde(default)]
@@ -62,10 +65,15 @@ pub struct Period {
 impl Charge {
     /// The amount that the charge adds to the spend, if any.
     fn spend(&self) -> Option<Usdc> {
-        if self.status != ReceiptStatus::Settled || self.subcategory == TOP_UP.name {
-            return None;
-        }
-        if self.execution_status == ExecutionStatus::Failed { self.kept } else { self.kept.or(Some(self.amount)) }
+        let cost = Cost {
+            charged: self.amount,
+            credits: self.credits,
+            kept: self.kept,
+            money: self.status,
+            work: self.execution_status,
+            buys_credits: self.subcategory == TOP_UP.name,
+        };
+        Some(cost.spent()).filter(|spent| !spent.is_zero())
     }
 }
 
@@ -273,6 +281,7 @@ mod tests {
             category: category.to_owned(),
             subcategory: format!("{category}_{}", number % 2),
             amount: Usdc::from_micro(micro),
+            credits: Usdc::ZERO,
             status: ReceiptStatus::Settled,
             execution_status: ExecutionStatus::Completed,
             kept: None,
@@ -289,14 +298,14 @@ mod tests {
 
     fn period() -> Period {
         let failed = Charge { execution_status: ExecutionStatus::Failed, ..charge(4, "data", 70_000, Some("a")) };
-        let pending = Charge { status: ReceiptStatus::Pending, ..charge(5, "data", 70_000, None) };
+        let void = Charge { status: ReceiptStatus::Failed, ..failed.clone() };
         let top_up = Charge { subcategory: TOP_UP.name.to_owned(), ..charge(6, "commerce", 70_000, None) };
         let charges = vec![
             charge(1, "data", 10_000, Some("a")),
             charge(2, "data", 20_000, Some("b")),
             charge(3, "commerce", 15_000, None),
             failed,
-            pending,
+            void,
             top_up,
         ];
         let tags = [
@@ -314,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_settled_work_that_did_not_fail_is_spend() {
+    fn what_was_paid_back_or_never_paid_is_no_spend() {
         let body = period().breakdown(true, 30);
         assert_eq!((&body["total"], &body["total_spent_usdc"]), (&json!("0.045000"), &json!("0.045000")));
         let expected = json!({

@@ -2,11 +2,13 @@
 
 use base::digest::sha256;
 use base::money::Usdc;
+use ledger::cost::Cost;
 use ledger::receipt::{ExecutionStatus, Receipt, ReceiptStatus};
 use ledger::value::Reported;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tools::spec::TOP_UP;
 
 /// A receipt in an answer. Absent values are null.
 #[derive(Clone, Debug, Serialize)]
@@ -38,9 +40,11 @@ pub struct ReceiptView {
     pub alg: Option<&'static str>,
     pub created_at: String,
     pub settled_at: Option<String>,
-    /// Credited back after failed work.
+    /// What it adds to the spending ([`Cost::spent`]).
+    pub spent_usdc: String,
+    /// Paid back as credits, because the work failed or used less than its price.
     pub credited_usdc: Option<String>,
-    /// Kept after failed work, for paid resources that it had used.
+    /// The rest of the price, if a part was paid back.
     pub kept_usdc: Option<String>,
     /// The part paid with credits.
     pub credits_used_usdc: String,
@@ -76,7 +80,7 @@ pub struct AuditRow {
     pub receipt_key_id: Option<String>,
     pub receipt_alg: Option<String>,
     pub receipt_signed: bool,
-    /// The part of the price that was kept after failed work. If present, it is signed too.
+    /// The part of the price that was kept, if a part was paid back and this is not zero. If present, it is signed too.
     pub kept_usdc: Option<String>,
 }
 
@@ -85,7 +89,7 @@ pub const ALGORITHM: &str = "Ed25519";
 /// A receipt for its owner, with the value reported for it.
 pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
     let row = audit_row(receipt);
-    let attached = attached(receipt);
+    let (attached, cost) = (attached(receipt), cost(receipt));
     ReceiptView {
         id: row.receipt_id.clone(),
         receipt_id: row.receipt_id,
@@ -112,10 +116,23 @@ pub fn receipt(receipt: &Receipt, tag: Option<&Reported>) -> ReceiptView {
         alg: receipt.seal.is_some().then_some(ALGORITHM),
         created_at: row.created_at,
         settled_at: row.settled_at,
-        credited_usdc: receipt.credited().map(|credited| credited.to_string()),
-        kept_usdc: receipt.credited().map(|_| receipt.kept.unwrap_or_default().to_string()),
+        spent_usdc: cost.spent().to_string(),
+        credited_usdc: cost.credited().map(|credited| credited.to_string()),
+        kept_usdc: cost.credited().map(|_| receipt.kept.unwrap_or_default().to_string()),
         credits_used_usdc: receipt.credits.to_string(),
         access_token_id: receipt.token_id.map(|token| token.to_string()),
+    }
+}
+
+/// What a receipt's purchase costs.
+pub fn cost(receipt: &Receipt) -> Cost {
+    Cost {
+        charged: receipt.amount,
+        credits: receipt.credits,
+        kept: receipt.kept,
+        money: receipt.status,
+        work: receipt.execution_status,
+        buys_credits: receipt.subcategory == TOP_UP.name,
     }
 }
 

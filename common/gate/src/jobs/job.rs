@@ -20,13 +20,16 @@ pub use base::tool_result::Progress;
 use base::tool_result::{ErrorCode, Mode, ToolError};
 use evm::authorization::Authorization;
 use ledger::charge::{Charge, Purchase};
+use ledger::cost::Cost;
 use ledger::earning::Sold;
 use ledger::freeze::SERVICE_PAYEE;
 use ledger::payments::reason::Reason;
 use ledger::payments::settle::Intent;
+use ledger::receipt::{ExecutionStatus, ReceiptStatus};
 use platform::store::Key;
 use platform::store::lists::List;
 use serde::{Deserialize, Serialize};
+use tools::spec::TOP_UP;
 use uuid::Uuid;
 
 use super::input::StoredInput;
@@ -326,6 +329,36 @@ impl Job {
     /// How much of the price is kept for completed work, in micro-USDC.
     pub fn kept_if_completed(&self) -> Usdc {
         self.charged.unwrap_or(self.price).min(self.price)
+    }
+
+    /// State of its money, as the receipt has it.
+    pub fn money(&self) -> ReceiptStatus {
+        match self.settlement {
+            Settlement::Claimed | Settlement::Submitted => ReceiptStatus::Pending,
+            Settlement::Settled => ReceiptStatus::Settled,
+            Settlement::Refused | Settlement::Void => ReceiptStatus::Failed,
+        }
+    }
+
+    /// State of its work, as the receipt has it.
+    pub fn work(&self) -> ExecutionStatus {
+        match self.outcome {
+            None => ExecutionStatus::Pending,
+            Some(Outcome::Completed) => ExecutionStatus::Completed,
+            Some(Outcome::Failed) => ExecutionStatus::Failed,
+        }
+    }
+
+    /// What it costs.
+    pub fn cost(&self) -> Cost {
+        Cost {
+            charged: self.price,
+            credits: self.charge.credits,
+            kept: self.kept,
+            money: self.money(),
+            work: self.work(),
+            buys_credits: self.tool == TOP_UP.name,
+        }
     }
 
     /// Whether the row has expired. DynamoDB deletes it some time later.

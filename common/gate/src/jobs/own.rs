@@ -4,7 +4,6 @@
 //! From then on the engine, the sweeper and the receipt treat them as any job that waits for an outside event.
 
 use base::ids::ReceiptId;
-use base::money::Usdc;
 use ledger::charge::Charge;
 use ledger::day;
 use ledger::receipt::{self, ExecutionStatus, Judged, Receipt, ReceiptStatus};
@@ -17,14 +16,15 @@ use super::job::{self, Job, Lane, Settlement};
 use super::store;
 use crate::work::Usage;
 
-/// The writes that begin the job: account, entry, job, receipt. Without a price there is no entry. They belong into one
-/// transaction with the record of what began it; it is refused by the account if the rules changed or the credits do not
-/// suffice, and by the job if it began before.
+/// The writes that begin the job: account, entry, job, receipt, day. Without a price there is neither entry nor day. They belong
+/// into one transaction with the record of what began it; it is refused by the account if the rules changed or the credits do not
+/// suffice, by the job if it began before, and by the day if a cap of the budget has no room.
 pub fn begin(db: &Db, new: &NewJob) -> Result<Vec<Write>, StoreError> {
     let job = new_job(new);
     let mut writes = job.charge.take(db, job.purchase(), None, new.rules, new.now)?;
     writes.push(store::create(db, &job)?);
     writes.push(receipt::create(db, &new_receipt(new, &job))?);
+    writes.extend(job.charge.count(db, job.purchase(), new.budget.as_ref(), None, new.now)?);
     Ok(writes)
 }
 
@@ -42,8 +42,7 @@ fn new_job(new: &NewJob) -> Job {
         charge: Charge {
             credits: new.price,
             card: new.card.min(new.price),
-            // Credits of a wallet do not count against its caps.
-            counted: Usdc::ZERO,
+            counted: new.price,
             day: day::name(now),
             token: None,
             for_life: false,

@@ -18,7 +18,7 @@ use ledger::earning::{self, Earning, SaleEnd};
 use ledger::payments::reason::Reason;
 use ledger::payments::settle::{Intent, Prepared};
 use ledger::payments::{claim, policy};
-use ledger::receipt::{self, ExecutionStatus, Receipt, ReceiptStatus};
+use ledger::receipt::{self, Receipt};
 use ledger::signing::ReceiptSigner;
 use platform::config::ChainConfig;
 use platform::store::db;
@@ -684,16 +684,8 @@ async fn receipt_of(db: &Db, job: &Job) -> Result<Receipt, StoreError> {
 fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
     receipt.revision += 1;
     receipt.seal = None;
-    receipt.status = match job.settlement {
-        Settlement::Claimed | Settlement::Submitted => ReceiptStatus::Pending,
-        Settlement::Settled => ReceiptStatus::Settled,
-        Settlement::Refused | Settlement::Void => ReceiptStatus::Failed,
-    };
-    receipt.execution_status = match job.outcome {
-        None => ExecutionStatus::Pending,
-        Some(Outcome::Completed) => ExecutionStatus::Completed,
-        Some(Outcome::Failed) => ExecutionStatus::Failed,
-    };
+    receipt.status = job.money();
+    receipt.execution_status = job.work();
     if job.result.as_ref().is_some_and(|result| result.mode == Mode::Embedded) {
         receipt.provider_cost = Some(Usdc::ZERO);
     }

@@ -30,23 +30,29 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
     Ok(message)
 }
 
-/// What every view of a job for its owner begins with.
+/// What every view of a job for its owner begins with. Its amounts are those of [`ledger::cost`].
 fn head(job: &Job) -> Value {
-    json!({
+    let mut head = json!({
         "request_id": job.request_id,
         "tool": job.tool,
         "status": job.status(),
         "receipt_id": job.receipt_id,
         "settlement_status": job.settlement_status(),
+        "amount_usdc": job.price.to_string(),
+        "spent_usdc": job.cost().spent().to_string(),
         "created_at": job.created.to_string(),
         "updated_at": job.updated.to_string(),
-    })
+    });
+    if let Some(credited) = job.credited {
+        head["credited_usdc"] = json!(credited.to_string());
+        head["kept_usdc"] = json!(job.kept.unwrap_or_default().to_string());
+    }
+    head
 }
 
 /// A row of `GET /v1/requests`: neither input nor result.
 pub fn listed(job: &Job) -> Value {
     let mut row = head(job);
-    row["amount_usdc"] = json!(job.price.to_string());
     if job.sold.as_ref().is_some_and(|sold| sold.service.is_some()) {
         row["soul_job_id"] = json!(job.request_id.soul_job());
     }
@@ -76,10 +82,6 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     }
     if let (Some(progress), None) = (&job.progress, job.outcome) {
         body["progress"] = json!(progress);
-    }
-    if let Some(credited) = job.credited {
-        body["credited_usdc"] = json!(credited.to_string());
-        body["kept_usdc"] = json!(job.kept.unwrap_or_default().to_string());
     }
     Ok(body)
 }
