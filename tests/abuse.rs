@@ -139,7 +139,7 @@ fn window(class: Class) -> String {
         _ => "a day",
     };
     let unit = match class {
-        Class::Public | Class::Result | Class::Export | Class::Stored => " KiB",
+        Class::Public | Class::Result | Class::Export | Class::Stored | Class::Files => " KiB",
         _ => "",
     };
     format!("`{}`: {}{unit} {window}", limit.name, limit.count)
@@ -151,6 +151,7 @@ fn rows() -> Vec<String> {
     let workers = parameter("WorkerConcurrency");
     let price = REQUEST + most::SMALL / 2.0 / BYTES * price::GIB;
     let proven = REQUEST + most::PROVEN * WRITE + 2.0 * READ;
+    let balance = proven + WRITE + QUESTION;
     let refused = REQUEST + most::QUESTIONS * QUESTION + WRITE + 2.0 * READ;
     let written = proven + (most::WRITTEN - most::PROVEN) * WRITE;
     let approval = proven + most::APPROVAL * WRITE;
@@ -200,6 +201,14 @@ fn rows() -> Vec<String> {
             &window(Class::Read),
             Some(a_day(Class::Read) * proven),
             Some(requests * proven),
+        ),
+        row(
+            "the balance of a wallet without money",
+            "source",
+            balance,
+            &window(Class::Read),
+            Some(a_day(Class::Read) * balance),
+            Some(requests * balance),
         ),
         row(
             "a free write, the largest",
@@ -279,6 +288,14 @@ fn rows() -> Vec<String> {
             None,
         ),
         row(
+            "1 KiB of a file that is opened by link",
+            "owner",
+            kib,
+            &window(Class::Files),
+            Some(kib_a_day(Class::Files) * price::GIB),
+            None,
+        ),
+        row(
             "1 MiB of an upload or a large input, kept for a month",
             "wallet",
             price::KEPT_GIB / 1024.0,
@@ -345,7 +362,7 @@ fn docs_show_the_costs_that_follow_from_the_limits() {
     assert!(!template.contains("$connect: {Throttling"), "the gateway cannot tell an owner from a stranger");
     assert_eq!(most::SMALL, SMALL_ANSWER as f64);
     // Without paying, a source can cost us about a dollar a day at most, besides the requests themselves.
-    for class in [Class::Public, Class::Export] {
+    for class in [Class::Public, Class::Export, Class::Files] {
         assert!(kib_a_day(class) * price::GIB < 1.0, "{class:?}");
     }
 }

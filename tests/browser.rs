@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use gate::limits::{self, Class, RateLimitSlot, Subject};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -132,6 +133,12 @@ fn a_scripted_page_is_rendered_without_network_access() {
         let link = job["result"]["screenshot_url"].as_str().unwrap_or_else(|| panic!("{job}"));
         let picture = payer.client.get(link.strip_prefix(&stack.base_url).unwrap(), &[]).await;
         assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/png")));
+        // Each link counts the picture. Without room for it, the rest is told.
+        let slot = RateLimitSlot::now(&stack.app, Subject::Agent(payer.agent()), Class::Files);
+        assert!(slot.used(&stack.app).await.unwrap() > 0);
+        while limits::take_bytes(&stack.app, Subject::Agent(payer.agent()), Class::Files, 1 << 40).await.is_ok() {}
+        let job = payer.finished(job["request_id"].as_str().unwrap()).await;
+        assert!(job["result"]["screenshot_url"].is_null(), "{job}");
         assert!(job["result"]["markdown"].as_str().unwrap().contains(FACT), "{job}");
 
         // A page that shows nothing, never finishes, or leads to a forbidden address is paid back.

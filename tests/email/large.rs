@@ -175,8 +175,11 @@ fn an_uploaded_attachment_arrives_and_is_its_owners_alone() {
         let mail = bob.inbox("include_body=true").await["emails"][0].clone();
         let attached = &mail["attachments"][0];
         assert_eq!((&attached["filename"], &attached["size"]), (&json!("letters.bin"), &size["size"]), "{mail}");
-        let url = attached["url"].as_str().expect("too large for the answer");
-        let fetched = bob.payer.client.get(url.strip_prefix(&stack.base_url).expect("the local store"), &[]).await;
+        let link = attached["url"].as_str().expect("too large for the answer");
+        let opened = bob.payer.client.get(link.strip_prefix(&stack.base_url).expect("a link of ours"), &[]).await;
+        assert_eq!(opened.status, 307, "{}", opened.text);
+        let url = opened.header("location").and_then(|url| url.strip_prefix(&stack.base_url)).expect("the local store");
+        let fetched = bob.payer.client.get(url, &[]).await;
         assert_eq!(fetched.status, 200);
         assert!(fetched.text.as_bytes() == content, "byte for byte");
     });

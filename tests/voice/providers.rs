@@ -14,10 +14,10 @@ use axum::http::{HeaderMap, Method, Response, Uri};
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use futures_util::stream;
-use gate::limits;
+use gate::limits::{self, Class};
 use ledger::account;
 use local::{Options, Stack};
-use platform::store::queue;
+use platform::store::{Key, Write, queue};
 use serde_json::{Value, json};
 use tools_sms::number::Number;
 use tools_sms::phone::{self, Phone};
@@ -502,6 +502,63 @@ fn a_call_that_rings_at_vapi_is_answered_and_charged_by_its_record() {
         look(&stack, id).await;
         assert_eq!(bob.call(id).await["charge_usdc"], "0.700000");
         assert_eq!(bob.credits(&stack).await, 3 * MINUTE);
+    });
+}
+
+/// Whoever has a link opens it for nothing: the openings of a minute ask Vapi once, and take nothing of what Vapi may be asked
+/// in a day about calls.
+#[test]
+fn openings_of_a_recording_ask_once_a_minute_and_keep_no_call_waiting() {
+    run(async {
+        let vapi = Vapi::start().await;
+        let most = 1_000;
+        let now = Clock::system().now().secs();
+        let clock = Clock::pinned(Timestamp::from_secs(now - now % 60));
+        let stack = stack_with(|options| {
+            let options = vapi.options(options).with("PROVIDER_CALLS_PER_DAY", format!("vapi={most}"));
+            Options { clock, ..options.with("RATE_LIMIT_SCALE", "1") }
+        })
+        .await;
+        let (bob, of_bob) = Agent::answering(&stack, 10 * MINUTE, json!({})).await;
+        let now = stack.app.clock.now();
+        vapi.rings("019b", line_of(&of_bob), now);
+        assistant(&vapi.posts(&stack, "assistant-request", "019b").await);
+        let id = newest(&bob).await;
+        vapi.ends("019b", now, 50, "customer-ended-call");
+        vapi.reports(&stack, "019b", &bob, id).await;
+        let call = bob.charged(id).await;
+        let link = call["recording_url"].as_str().and_then(|url| url.strip_prefix(BASE)).expect("a link").to_owned();
+        let client = Client::new(&stack.base_url);
+        let asked = || vapi.asked().into_iter().filter(|asked| asked.path.ends_with("/mono-recording")).count();
+
+        let limit = Class::Recording.limit().count;
+        for _ in 0..limit {
+            let opened = client.get(&link, &[]).await;
+            assert_eq!(opened.status, 302, "{}", opened.text);
+            assert_eq!(opened.header("location"), Some("https://signed.example/recording.mp3?signature=1"));
+        }
+        assert_eq!(asked(), 1);
+        assert_eq!(client.get(&link, &[]).await.error(), (429, "rate_limit_exceeded".to_owned()));
+        stack.app.clock.advance(Duration::from_secs(60));
+        assert_eq!(client.get(&link, &[]).await.status, 302);
+        assert_eq!(asked(), 2, "its answer is kept for a minute");
+
+        let day = stack.app.clock.now().secs().div_euclid(86_400).to_string();
+        let counter = |name: &str| Key::new(format!("RATE#provider:vapi#{name}"), day.clone());
+        let used = async |name| {
+            let row: Option<Value> =
+                stack.app.db.get_latest(&stack.app.db.tables.agents, counter(name)).await.expect("a row");
+            row.and_then(|row| row["used"].as_u64()).unwrap_or_default()
+        };
+        assert_eq!(used("reads").await, 2);
+        let before = used("calls").await;
+        let full = Write::put(&stack.app.db.tables.agents, counter("reads"), &json!({"used": most})).expect("a row");
+        stack.app.db.write(full).await.expect("a database");
+        stack.app.clock.advance(Duration::from_secs(60));
+        assert_eq!(client.get(&link, &[]).await.status, 503);
+        vapi.rings("019c", line_of(&of_bob), stack.app.clock.now());
+        assistant(&vapi.posts(&stack, "assistant-request", "019c").await);
+        assert!(used("calls").await > before);
     });
 }
 

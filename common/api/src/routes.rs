@@ -140,6 +140,7 @@ const FREE: &[Route] = &[
     Route { group: "messaging", method: "POST", path: "/v1/tools/email/unsubscribe/{token}" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/inbox" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/inbox/{emailId}" },
+    Route { group: "messaging", method: "GET", path: "/v1/tools/inbox/files/{token}" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/sms/inbox" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/sms/inbox/{messageId}" },
     Route { group: "messaging", method: "GET", path: "/v1/tools/voice/numbers" },

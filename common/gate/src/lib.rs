@@ -43,6 +43,7 @@ pub mod idempotency;
 pub mod insights;
 pub mod jobs;
 pub mod limits;
+pub mod links;
 mod order;
 pub mod push;
 mod rules;

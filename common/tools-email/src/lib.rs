@@ -22,6 +22,7 @@ pub mod compose;
 pub mod dkim;
 pub mod domain;
 pub mod events;
+pub mod file_link;
 pub mod identity;
 pub mod mailbox;
 mod notices;

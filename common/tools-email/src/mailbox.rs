@@ -196,7 +196,7 @@ fn sent_key(agent: AgentId, id: Uuid) -> Key {
     Key::new(partition(agent), format!("OUT#{id}"))
 }
 
-fn body_key(id: Uuid) -> String {
+pub fn body_key(id: Uuid) -> String {
     format!("mail/{id}/body.json")
 }
 

@@ -5,6 +5,7 @@
 //! | a call | `CALL#<id>` / `CALL` |
 //! | the settings with which it was answered | `CALL#<id>` / `CONFIG` |
 //! | what one side said | `CALL#<id>` / `TURN#<number, 4 digits>` |
+//! | where its provider said the recording is | `CALL#<id>` / `RECORDING` |
 //! | an agent's inbound calls | `AGENT#<agent>` / `VIN#<milliseconds, 13 digits>#<id>` |
 //! | those of one of its numbers | `AGENT#<agent>` / `VINOF#<phone id>#<milliseconds>#<id>` |
 //!
@@ -41,6 +42,8 @@ pub const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const MAX_TURNS: u32 = 400;
 /// Most calls of one page.
 pub const MAX_PAGE: usize = 100;
+/// How long a provider is not asked again where a recording is. Its answer is valid for minutes.
+const PLACE_KEPT: Duration = Duration::from_secs(60);
 /// How long the link to a recording is valid.
 pub const RECORDING_VALID: Duration = Duration::from_secs(15 * 60);
 /// A call is over, on record, this long after its longest length.
@@ -377,6 +380,30 @@ pub fn view(call: &Call, transcript: Option<&str>, recording_url: Option<&str>) 
         view["recording_url"] = json!(url);
     }
     view
+}
+
+/// Where a provider said a recording is.
+#[derive(Serialize, Deserialize)]
+struct Place {
+    url: String,
+    asked: Timestamp,
+    expires: i64,
+}
+
+fn place_key(id: RequestId) -> Key {
+    Key::new(partition(id), "RECORDING")
+}
+
+/// Where the provider said within the last minute that the recording is.
+pub async fn recording_place(db: &Db, id: RequestId, now: Timestamp) -> Result<Option<String>, StoreError> {
+    let place: Option<Place> = db.get_latest(&db.tables.messages, place_key(id)).await?;
+    Ok(place.filter(|place| now < place.asked.plus(PLACE_KEPT)).map(|place| place.url))
+}
+
+/// Keeps what the provider said.
+pub async fn keep_recording_place(db: &Db, id: RequestId, url: &str, now: Timestamp) -> Result<(), StoreError> {
+    let place = Place { url: url.to_owned(), asked: now, expires: now.plus(PLACE_KEPT).secs() };
+    db.write_if(Write::put(&db.tables.messages, place_key(id), &place)?).await.map(drop)
 }
 
 fn recording_key(secret: &[u8]) -> hmac::Key {

@@ -98,7 +98,7 @@ fn output() -> Value {
             "screenshot_url": {
                 "type": ["string", "null"],
                 "format": "uri",
-                "description": "URL of a PNG of the page, if requested: valid for an hour, and new at each poll",
+                "description": "URL of a PNG of the page, if requested: valid for a minute, and new at each poll. Null in a push, and while your limit of 1 GiB a day is used up",
             },
         },
         "required": ["url", "markdown", "metadata", "truncated"],

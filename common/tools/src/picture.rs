@@ -1,23 +1,22 @@
-//! Screenshots: stored next to the result of their tool, and shown through links that expire.
-
-use std::time::Duration;
+//! Screenshots: stored next to the result of their tool. Whoever shows the result makes a link to it.
 
 use base::ids::RequestId;
-use platform::store::blob::Access;
 use platform::store::{Blobs, StoreError};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The only tool whose results have screenshots.
 pub const TOOL: &str = "web_read";
-const MEMBER: &str = "screenshot_url";
-/// How long a link is valid; every poll creates a new one.
-const LINK_VALID: Duration = Duration::from_secs(3600);
+/// The member of a result that has a screenshot: null where it is stored.
+pub const MEMBER: &str = "screenshot_url";
+pub const CONTENT_TYPE: &str = "image/png";
+pub const FILE_NAME: &str = "screenshot.png";
 
-fn key(request_id: RequestId) -> String {
+/// The blob of a job's screenshot.
+pub fn key(request_id: RequestId) -> String {
     format!("results/{request_id}.png")
 }
 
-/// Stores a PNG and marks the result. [`link`] adds the link when the result is read.
+/// Stores a PNG and marks the result.
 ///
 /// # Errors
 /// If it cannot be stored.
@@ -27,19 +26,7 @@ pub async fn keep(
     png: Vec<u8>,
     result: &mut Value,
 ) -> Result<(), StoreError> {
-    blobs.put(&key(request_id), "image/png", png).await?;
+    blobs.put(&key(request_id), CONTENT_TYPE, png).await?;
     result[MEMBER] = Value::Null;
-    Ok(())
-}
-
-/// Adds a link to the screenshot to a result of [`TOOL`] that has one.
-///
-/// # Errors
-/// If no link can be made.
-pub fn link(blobs: &dyn Blobs, request_id: RequestId, result: &mut Value) -> Result<(), StoreError> {
-    if result.get(MEMBER).is_some() {
-        let access = Access::Get { content_type: "image/png", file_name: "screenshot.png" };
-        result[MEMBER] = json!(blobs.url(&key(request_id), access, LINK_VALID)?);
-    }
     Ok(())
 }

@@ -12,6 +12,7 @@ use axum::routing::{delete, get, post};
 use base::money::Usdc;
 use evm::word_to_u64;
 use gate::app::App;
+use gate::limits::{self, Class, Subject};
 use gate::respond;
 use http::{HeaderMap, StatusCode};
 use ledger::{account, day, hold};
@@ -60,10 +61,13 @@ async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
 async fn balance(State(app): State<App>, headers: HeaderMap) -> Response {
     let answer = async {
         let caller = app.caller(&headers, Scope::Read).await?;
-        let (on_chain, account) =
-            tokio::join!(app.chain.balance_of(caller.wallet), account::load(&app.db, caller.agent));
+        let mut account = account::load(&app.db, caller.agent).await?;
+        // A wallet costs nothing, and a question to the chain does: those without money share the limit of their source.
+        if !account.is_proven() {
+            limits::take(&app, Subject::source(), Class::Read).await?;
+        }
+        let on_chain = app.chain.balance_of(caller.wallet).await;
         let on_chain = on_chain.map_err(|error| ApiError::Unavailable(StoreError::new(error)))?;
-        let mut account = account?;
         if account.reserved > Usdc::ZERO {
             // Credits held for expired quotes are spendable again.
             let released = hold::release(&app.db, caller.agent, false, app.clock.now()).await?;

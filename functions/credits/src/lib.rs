@@ -72,6 +72,8 @@ async fn checkout(State(state): State<CreditsState>, headers: HeaderMap, body: B
             return Err(ApiError::field("amount", "must be in whole cents, because it is paid by card"));
         }
         let open = async {
+            // A wallet costs nothing, and the processor limits how many pages are opened here.
+            limits::take(&state.gate.app, Subject::source(), Class::Open).await?;
             let session = cards.open_session(caller.agent, amount).await.map_err(ApiError::Unavailable)?;
             let data = json!({"session_id": session.id, "url": session.url});
             Ok((StatusCode::OK, json!({"success": true, "data": data})))

@@ -2,22 +2,20 @@
 //!
 //! A function's answer has at most 6 MB, and it is escaped once more on its way to the gateway. So three limits hold:
 //! on the list, on the bodies and attachments in it, and on the number of URLs. Together they keep an answer under 4 MB.
-//! What does not fit is marked `content_omitted` and has a URL.
-
-use std::time::Duration;
+//! What does not fit is marked `content_omitted` and has a URL ([`file`]).
 
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use base::encoding::base64_standard;
 use futures_util::future::try_join_all;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use gate::respond;
-use http::HeaderMap;
+use gate::{links, respond};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::auth::Scope;
-use platform::http::{Params, Segment};
-use platform::store::blob::Access;
+use platform::http::{ApiError, Params, Segment, private_json};
 use platform::store::{Blobs, StoreError};
 use serde_json::{Map, Value, json};
+use tools_email::file_link::{self, FileLink, Part};
 use tools_email::mailbox::{self, Body, Inbound, StoredAttachment};
 use uuid::Uuid;
 
@@ -28,11 +26,9 @@ use crate::{Messaging, email_not_found};
 const MAX_LIST_BYTES: usize = 1024 * 1024;
 /// Most bytes of bodies and attachments in an answer.
 const MAX_CONTENT_BYTES: usize = 5 * 512 * 1024;
-/// Most attachments in an answer, and most URLs of what is not in it. A URL has about 2 KB.
+/// Most attachments in an answer, and most URLs of what is not in it.
 const MAX_CONTENTS: usize = 100;
 const MAX_URLS: usize = 150;
-/// How long the URLs are valid.
-const URL_VALID: Duration = Duration::from_secs(15 * 60);
 /// Blobs that are read at the same time.
 const AT_ONCE: usize = 8;
 
@@ -56,7 +52,7 @@ pub async fn list(State(state): State<Messaging>, RawQuery(query): RawQuery, hea
             has_more = true;
         }
         if with_bodies {
-            add_contents(&*app.blobs, &mails, &mut emails).await?;
+            add_contents(&state, &headers, &mails, &mut emails).await?;
         }
         let next = mails.last().filter(|_| has_more).map(|last| last.id);
         page::answer(&state, &caller, "emails", emails, next).await
@@ -75,10 +71,35 @@ pub async fn show(State(state): State<Messaging>, Segment(id): Segment, headers:
         let mail = mail.filter(|mail| !mail.is_expired(app.clock.now()));
         let mail = [mail.ok_or_else(email_not_found)?];
         let mut emails = [view(&mail[0])];
-        add_contents(&*app.blobs, &mail, &mut emails).await?;
+        add_contents(&state, &headers, &mail, &mut emails).await?;
         page::counted(&state, &caller, &emails[0]).await
     };
     respond(answer.await)
+}
+
+/// `GET /v1/tools/inbox/files/{token}`: a redirect to a part of a mail that was not in an answer. Its size counts for the owner
+/// of the mail at each opening.
+pub async fn file(State(state): State<Messaging>, Segment(token): Segment) -> Response {
+    let answer = async {
+        let (app, now) = (state.app(), state.app().clock.now());
+        let link = FileLink::read(&state.toolbox().mail_secret, &token, now).ok_or_else(file_not_found)?;
+        let mail = mailbox::inbound(&app.db, link.agent, link.mail).await?.filter(|mail| !mail.is_expired(now));
+        let file = mail.as_ref().and_then(|mail| link.file(mail)).ok_or_else(file_not_found)?;
+        let url = links::to_file(app, link.agent, &file.key, file.content_type, &file.name).await?;
+        let url = url.ok_or_else(file_not_found)?;
+        let mut response = private_json(StatusCode::TEMPORARY_REDIRECT, &json!({"download_url": url}));
+        response.headers_mut().insert(header::LOCATION, HeaderValue::from_str(&url).map_err(StoreError::new)?);
+        Ok(response)
+    };
+    respond(answer.await)
+}
+
+fn file_not_found() -> ApiError {
+    ApiError::Tool {
+        status: StatusCode::NOT_FOUND,
+        code: "file_not_found",
+        message: "this link has expired, or the file is no longer kept: read the mail again for a new link".to_owned(),
+    }
 }
 
 /// A mail without its body and without the content of its attachments.
@@ -148,7 +169,13 @@ fn base64_bytes(bytes: u32) -> usize {
 }
 
 /// Adds the bodies, and then the contents of attachments, as far as they fit.
-async fn add_contents(blobs: &dyn Blobs, mails: &[Inbound], emails: &mut [Value]) -> Result<(), StoreError> {
+async fn add_contents(
+    state: &Messaging,
+    headers: &HeaderMap,
+    mails: &[Inbound],
+    emails: &mut [Value],
+) -> Result<(), StoreError> {
+    let blobs = &*state.app().blobs;
     let mut urls = MAX_URLS;
     let mut left = MAX_CONTENT_BYTES;
     // A few at a time, because a body may turn out larger than expected.
@@ -165,14 +192,18 @@ async fn add_contents(blobs: &dyn Blobs, mails: &[Inbound], emails: &mut [Value]
                         email["body_html"] = Value::String(html);
                     }
                 }
-                Loaded::Body(_) | Loaded::TooLarge => omit_body(blobs, mail, email, &mut urls)?,
+                // The URL leads to JSON with `text` and `html`.
+                Loaded::Body(_) | Loaded::TooLarge => {
+                    email["content_omitted"] = json!(true);
+                    if take(&mut urls, 1) {
+                        email["body_url"] = json!(url_of(state, headers, mail, Part::Body));
+                    }
+                }
                 // Nothing of it is stored any more.
                 Loaded::Gone => {}
             }
             if mail.is_cut && take(&mut urls, 1) {
-                // Not a mail's own type: nothing of it may be shown as a page.
-                let access = Access::Get { content_type: "application/octet-stream", file_name: "mail.eml" };
-                email["mail_url"] = json!(blobs.url(&mailbox::raw_key(mail.id), access, URL_VALID)?);
+                email["mail_url"] = json!(url_of(state, headers, mail, Part::Whole));
             }
         }
     }
@@ -185,10 +216,10 @@ async fn add_contents(blobs: &dyn Blobs, mails: &[Inbound], emails: &mut [Value]
             }
             let shown = &mut emails[position]["attachments"][index];
             shown["content_omitted"] = json!(true);
-            if take(&mut urls, 1) {
-                // Not the sender's content type: a file must not be shown as a page.
-                let access = Access::Get { content_type: "application/octet-stream", file_name: &stored.filename };
-                shown["url"] = json!(blobs.url(&mailbox::attachment_key(mail.id, index), access, URL_VALID)?);
+            if let Ok(index) = u16::try_from(index)
+                && take(&mut urls, 1)
+            {
+                shown["url"] = json!(url_of(state, headers, mail, Part::Attachment(index)));
             }
         }
     }
@@ -229,14 +260,11 @@ async fn load_body(blobs: &dyn Blobs, id: Uuid, fits: bool) -> Result<Loaded, St
     Ok(mailbox::body(blobs, id).await?.map_or(Loaded::Gone, Loaded::Body))
 }
 
-/// Marks a mail whose body is not in the answer, with the URL of a JSON file with `text` and `html`.
-fn omit_body(blobs: &dyn Blobs, mail: &Inbound, email: &mut Value, urls: &mut usize) -> Result<(), StoreError> {
-    email["content_omitted"] = json!(true);
-    if take(urls, 1) {
-        let access = Access::Get { content_type: "application/json", file_name: "body.json" };
-        email["body_url"] = json!(blobs.url(&format!("mail/{}/body.json", mail.id), access, URL_VALID)?);
-    }
-    Ok(())
+/// The URL of a part of a mail that is not in the answer.
+fn url_of(state: &Messaging, headers: &HeaderMap, mail: &Inbound, part: Part) -> String {
+    let until = state.app().clock.now().plus(file_link::VALID);
+    let link = FileLink { agent: mail.agent, mail: mail.id, part, until };
+    format!("{}/v1/tools/inbox/files/{}", state.app().origin(headers), link.token(&state.toolbox().mail_secret))
 }
 
 /// The content of an attachment in base64; `None` if it is no longer stored.

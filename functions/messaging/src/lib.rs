@@ -63,6 +63,7 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/tools/email/unsubscribe/{token}", get(unsubscribe::show).post(unsubscribe::unsubscribe))
         .route("/v1/tools/inbox", get(inbox::list))
         .route("/v1/tools/inbox/{emailId}", get(inbox::show))
+        .route("/v1/tools/inbox/files/{token}", get(inbox::file))
         .route("/v1/tools/voice/numbers", get(numbers::list).post(numbers::buy))
         .route("/v1/tools/sms/inbox", get(texts::list))
         .route("/v1/tools/sms/inbox/{messageId}", get(texts::show))

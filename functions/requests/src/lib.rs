@@ -12,7 +12,7 @@ use gate::app::App;
 use gate::jobs::list::{self, Filter};
 use gate::jobs::{Job, store, view};
 use gate::limits::{self, Class, Reader, Subject};
-use gate::{came_to_nothing, respond, status};
+use gate::{came_to_nothing, links, respond, status};
 use http::{HeaderMap, StatusCode};
 use ledger::payments::idempotency::{self, IdempotencyKey};
 use platform::auth::Scope;
@@ -75,6 +75,9 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
 /// A job as its owner polls it, over HTTP or MCP.
 pub async fn polled(app: &App, job: &Job) -> Result<Value, ApiError> {
     let mut body = view::poll(&*app.blobs, job).await?;
+    if let Some(result) = body.get_mut("result") {
+        links::add_picture(app, job, result).await?;
+    }
     if job.tool == send::SPEC.name {
         add_tracking(app, job, &mut body).await?;
     } else if job.tool == tools_sms::send::SPEC.name

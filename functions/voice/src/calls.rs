@@ -8,6 +8,7 @@ use axum::response::Response;
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 use futures_util::future::try_join_all;
+use gate::limits::{self, Class, Reader, Subject};
 use gate::respond;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::auth::Scope;
@@ -15,7 +16,6 @@ use platform::http::{ApiError, Params, Segment};
 use platform::store::{Db, StoreError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tools::Toolbox;
 use tools_voice::call::Event;
 use tools_voice::calls::{self, Before, Call, Direction, MAX_PAGE, RECORDING_VALID};
 use tools_voice::config::Language;
@@ -27,6 +27,8 @@ use crate::{Voice, call_not_found, counted, queue_job};
 const DEFAULT_LIMIT: usize = 20;
 /// Most bytes of transcripts in a list. With JSON's escapes, the answer stays below Lambda's limit of 6 MB.
 const MAX_TRANSCRIPT_BYTES: usize = 1024 * 1024;
+/// Longest wait for a provider that is asked where a recording is.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Transcripts that are read at the same time.
 const AT_ONCE: usize = 8;
 
@@ -96,20 +98,22 @@ pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: Hea
 }
 
 /// `GET /v1/tools/voice/recordings/{token}`: to the provider's recording, by a link from a call; a call of the exchange is read
-/// out. Requests are not counted: a token cannot be guessed, each one costs a read or two, and two calls are read out at once.
+/// out. Openings count for their source. The provider's answer is kept for a minute, and questions to it count for the call and
+/// for its owner, so that links that many people have do not keep the provider from other calls.
 pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> Response {
     let answer = async {
         let (toolbox, now) = (state.toolbox(), state.app().clock.now());
         let id = calls::read_recording_token(&toolbox.mail_secret, &token, now).ok_or_else(no_such_recording)?;
+        limits::take(state.app(), Subject::source(), Class::Recording).await?;
         let call = calls::load(&toolbox.db, id).await?.filter(|call| !call.is_expired(now));
         let call = call.ok_or_else(no_such_recording)?;
         if call.recording.is_none() {
-            return read_out(toolbox, &call.now(now)).await;
+            return read_out(&state, &call.now(now)).await;
         }
-        let (provider, id) = call.provider.zip(call.provider_id).ok_or_else(no_such_recording)?;
-        let url = providers::recording(toolbox, &provider, &id, Instant::now() + Duration::from_secs(10)).await;
-        let url = url.map_err(|error| ApiError::Unavailable(StoreError::new(error.detail())))?;
-        let url = url.ok_or_else(no_such_recording)?;
+        let url = match calls::recording_place(&toolbox.db, id, now).await? {
+            Some(url) => url,
+            None => ask_for_recording(&state, &call, now).await?.ok_or_else(no_such_recording)?,
+        };
         let to = HeaderValue::from_str(&url).map_err(|_| no_such_recording())?;
         let answer = Response::builder()
             .status(StatusCode::FOUND)
@@ -121,12 +125,30 @@ pub async fn recording(State(state): State<Voice>, Segment(token): Segment) -> R
     respond(answer.await)
 }
 
-/// A call of the exchange as sound. A browser may keep it for 15 minutes.
-async fn read_out(toolbox: &Toolbox, call: &Call) -> Result<Response, ApiError> {
+/// Asks the call's provider where its recording is.
+async fn ask_for_recording(state: &Voice, call: &Call, now: Timestamp) -> Result<Option<String>, ApiError> {
+    let (app, toolbox) = (state.app(), state.toolbox());
+    let Some((provider, id)) = call.provider.as_deref().zip(call.provider_id.as_deref()) else { return Ok(None) };
+    for subject in [Subject::Job(call.id, Reader::Named), Subject::Agent(call.agent)] {
+        limits::take(app, subject, Class::Recording).await?;
+    }
+    let found = providers::recording(toolbox, provider, id, Instant::now() + PATIENCE).await;
+    let found = found.map_err(|error| ApiError::Unavailable(StoreError::new(error.detail())))?;
+    if let Some(url) = &found {
+        calls::keep_recording_place(&toolbox.db, call.id, url, now).await?;
+    }
+    Ok(found)
+}
+
+/// A call of the exchange as sound. A browser may keep it for 15 minutes. Its bytes count for the call: whoever has the link can
+/// use them up, but not those of other calls.
+async fn read_out(state: &Voice, call: &Call) -> Result<Response, ApiError> {
+    let toolbox = state.toolbox();
     let program = toolbox.config.voice.espeak.as_deref().filter(|_| call.is_audible(true));
     let program = program.ok_or_else(no_such_recording)?;
     let language = call.config.as_ref().map_or_else(Language::default, |config| config.language);
     let sound = spoken::wav(program, &calls::turns(&toolbox.db, call.id).await?, language).await?;
+    limits::take_bytes(state.app(), Subject::Job(call.id, Reader::Named), Class::Result, sound.len()).await?;
     let answer = Response::builder()
         .header(header::CONTENT_TYPE, "audio/wav")
         .header(header::CONTENT_DISPOSITION, format!("inline; filename=\"call-{}.wav\"", call.id))

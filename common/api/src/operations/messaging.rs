@@ -302,6 +302,16 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The mail", Shape::Ref(&EMAIL))])
         .refuses(&[(404, "email_not_found")]),
+    Operation::get("/v1/tools/inbox/files/{token}", "getInboxFile", "A part of a mail that did not fit into an answer")
+        .about(
+            "The address is a `url`, `body_url` or `mail_url` of a mail; it needs no proof, and is valid for 15 minutes. Each \
+             opening counts the file's size against the 1 GiB that the owner of the mail may open in a UTC day.",
+        )
+        .answers(&[Answer {
+            headers: &[("Location", true, "Where the file is, for a minute")],
+            ..Answer::json(307, "Where the file is", Shape::Object(&[has("download_url", Shape::Uri)]))
+        }])
+        .refuses(&[(404, "file_not_found"), (429, "rate_limit_exceeded")]),
     Operation::get("/v1/tools/email/unsubscribe/{token}", "showUnsubscribe", "For people: a page to unsubscribe. Changes nothing")
         .answers(&[
             Answer::other(200, "The page", PAGE),

@@ -262,7 +262,7 @@ pub static OPERATIONS: &[Operation] = &[
             Answer::other(200, "What was said in a call inside the deployment, read out", &["audio/wav"]),
             Answer::other(302, "Where the recording is", &[]).headers(&[("Location", true, "Its address")]),
         ])
-        .refuses(&[(404, "recording_not_found"), (503, "provider_unavailable")]),
+        .refuses(&[(404, "recording_not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
     Operation::post("/v1/tools/voice/exchange", "dial", "Calls a number of this deployment, by text")
         .about(
             "Free, from a number of your own. The call is answered as its owner has set it, and its owner pays. You take part in \

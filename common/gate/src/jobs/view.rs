@@ -3,10 +3,9 @@
 use platform::http::ApiError;
 use platform::store::{Blobs, StoreError};
 use serde_json::{Value, json};
-use tools::picture;
 
 use super::engine::read_result;
-use super::job::{Job, StoredResult};
+use super::job::Job;
 
 /// The push message about a job: a subset of the members of [`poll`]. The progress is included while the work runs.
 pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
@@ -16,7 +15,7 @@ pub async fn push(blobs: &dyn Blobs, job: &Job) -> Result<Value, StoreError> {
         "updated_at": job.updated.to_string(),
     });
     if let Some(stored) = &job.result
-        && let Some(result) = result(blobs, job, stored).await?
+        && let Some(result) = read_result(blobs, stored).await?
     {
         message["result"] = result;
     }
@@ -67,7 +66,7 @@ pub fn listed(job: &Job) -> Value {
 pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
     let mut body = head(job);
     if let Some(stored) = &job.result {
-        body["result"] = result(blobs, job, stored).await?.ok_or(ApiError::ResultExpired)?;
+        body["result"] = read_result(blobs, stored).await?.ok_or(ApiError::ResultExpired)?;
         body["provider"] = json!(stored.provider);
         body["provider_request_id"] = json!(stored.provider_request_id);
         body["mode"] = json!(stored.mode);
@@ -84,13 +83,4 @@ pub async fn poll(blobs: &dyn Blobs, job: &Job) -> Result<Value, ApiError> {
         body["progress"] = json!(progress);
     }
     Ok(body)
-}
-
-/// The result, with links to its pictures. `None` if it is no longer stored.
-async fn result(blobs: &dyn Blobs, job: &Job, stored: &StoredResult) -> Result<Option<Value>, StoreError> {
-    let mut result = read_result(blobs, stored).await?;
-    if let Some(result) = result.as_mut().filter(|_| job.tool == picture::TOOL) {
-        picture::link(blobs, job.request_id, result)?;
-    }
-    Ok(result)
 }

@@ -19,4 +19,4 @@ pub use browser::Browser;
 pub use chain::Chain;
 pub use dns::{Dns, DnsError, MailHost, MailHosts};
 pub use model::Model;
-pub use outbound::{Ask, Outbound, OutboundError};
+pub use outbound::{Ask, Lane, Outbound, OutboundError};

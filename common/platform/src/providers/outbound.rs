@@ -3,7 +3,8 @@
 //! It always keeps these rules:
 //!
 //! - All calls of this process to one host together stay below the rate of [`Ask::per_second`]. A call that would have to
-//!   wait beyond its deadline fails at once.
+//!   wait beyond its deadline fails at once. The requests of each [`Lane`] have a rate of their own, and neither delay nor pause
+//!   those of another.
 //! - A failed request is retried only where that is harmless ([`Ask::repeatable`]): at most three attempts, after the pause
 //!   the provider asks for, and never beyond the deadline.
 //! - After five failures in a row, a host is not called for half a minute. Then one call tries it.
@@ -47,7 +48,8 @@ pub struct Outbound {
     signed: SignedHttp,
     config: ProvidersConfig,
     user_agent: String,
-    hosts: Mutex<HashMap<String, Host>>,
+    /// By origin and lane.
+    hosts: Mutex<HashMap<(String, Lane), Host>>,
     keys: OnceCell<HashMap<String, Redacted>>,
     /// Counts the calls of a day.
     counters: Option<(Db, Clock)>,
@@ -66,19 +68,43 @@ pub struct Ask {
     pub repeatable: bool,
     /// Maximum number of requests per second to its host.
     pub per_second: f64,
+    pub lane: Lane,
+}
+
+/// Requests that others must not hold up, or that must not hold up others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lane {
+    Work,
+    /// Somebody on the phone waits for the answer.
+    Live,
+    /// For free reads. Counted apart in the day: as many as there may be others.
+    Reads,
 }
 
 impl Ask {
     /// A request that changes nothing.
     pub fn get(path: impl Into<String>) -> Ask {
         let (path, headers) = (path.into(), Vec::new());
-        Ask { method: http::Method::GET, path, headers, body: None, repeatable: true, per_second: 5.0 }
+        Ask {
+            method: http::Method::GET,
+            path,
+            headers,
+            body: None,
+            repeatable: true,
+            per_second: 5.0,
+            lane: Lane::Work,
+        }
     }
 
     /// A POST with a JSON body that changes nothing.
     pub fn post(path: impl Into<String>, body: &Value) -> Ask {
         let body = Some(("application/json", body.to_string().into_bytes()));
         Ask { method: http::Method::POST, body, ..Ask::get(path) }
+    }
+
+    /// The same request in this lane.
+    pub fn on(self, lane: Lane) -> Ask {
+        Ask { lane, ..self }
     }
 
     /// Adds a header. Its value appears in no error.
@@ -162,7 +188,7 @@ impl OutboundError {
     }
 }
 
-/// The state of a host.
+/// The state of a host, for the requests of one lane.
 struct Host {
     /// When the next request would be due at the permitted rate.
     next: Instant,
@@ -189,11 +215,15 @@ impl Outbound {
     }
 
     /// Counts a call of a provider that has a daily limit.
-    async fn count(&self, provider: &str) -> Result<(), OutboundError> {
+    async fn count(&self, provider: &str, lane: Lane) -> Result<(), OutboundError> {
         let (Some(most), Some((db, clock))) = (self.config.calls_a_day.get(provider), &self.counters) else {
             return Ok(());
         };
-        match daily::take(db, format!("RATE#provider:{provider}#calls"), *most, clock.now()).await {
+        let counter = match lane {
+            Lane::Work | Lane::Live => format!("RATE#provider:{provider}#calls"),
+            Lane::Reads => format!("RATE#provider:{provider}#reads"),
+        };
+        match daily::take(db, counter, *most, clock.now()).await {
             Ok(true) => Ok(()),
             Ok(false) => {
                 log::failure(
@@ -243,14 +273,15 @@ impl Outbound {
         deadline: Instant,
     ) -> Result<PlainAnswer, OutboundError> {
         let origin = self.config.urls.get(provider).map_or(own_origin, String::as_str);
+        let queue = (origin.to_owned(), ask.lane);
         let mut attempt = 1;
         loop {
-            self.count(provider).await?;
-            self.take_turn(origin, ask.per_second, deadline).await?;
+            self.count(provider, ask.lane).await?;
+            self.take_turn(&queue, ask.per_second, deadline).await?;
             let exchange = tokio::time::timeout_at(deadline, self.http.send(self.request(origin, ask)?)).await;
             let (error, named) = match exchange {
                 Ok(Ok(answer)) if answer.status / 100 == 2 || expected.contains(&answer.status) => {
-                    self.note(origin, true);
+                    self.note(&queue, true);
                     return Ok(answer);
                 }
                 Ok(Ok(answer)) => (refusal(answer.status), answer.retry_after),
@@ -260,7 +291,7 @@ impl Outbound {
             };
             let theirs = matches!(&error, OutboundError::Refused(400..=499) | OutboundError::Unauthorized(_));
             // A refusal also resets the failure count, because the host answered.
-            self.note(origin, theirs || error == OutboundError::TooMany);
+            self.note(&queue, theirs || error == OutboundError::TooMany);
             let again = match &error {
                 OutboundError::NotAsked(_) => true,
                 // A request refused with 429 was not processed, so a retry is harmless.
@@ -315,14 +346,14 @@ impl Outbound {
     }
 
     /// Waits until the rate limit permits this request, if that is before the deadline.
-    async fn take_turn(&self, origin: &str, per_second: f64, deadline: Instant) -> Result<(), OutboundError> {
+    async fn take_turn(&self, queue: &(String, Lane), per_second: f64, deadline: Instant) -> Result<(), OutboundError> {
         let now = Instant::now();
         let turn = {
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
             let step = Duration::from_secs_f64(1.0 / per_second.max(0.01));
             // At very low rates, one interval without requests is enough for the next request to be sent at once.
             let quiet = Duration::from_secs_f64(BURST_SECS).max(step);
-            let host = hosts.entry(origin.to_owned()).or_insert_with(|| Host::new(now, quiet));
+            let host = hosts.entry(queue.clone()).or_insert_with(|| Host::new(now, quiet));
             if let Some(until) = host.rests_until {
                 if now < until {
                     return Err(OutboundError::NotAsked("it failed repeatedly and is paused for a while".to_owned()));
@@ -342,9 +373,9 @@ impl Outbound {
         Ok(())
     }
 
-    fn note(&self, origin: &str, lives: bool) {
+    fn note(&self, queue: &(String, Lane), lives: bool) {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(host) = hosts.get_mut(origin) else { return };
+        let Some(host) = hosts.get_mut(queue) else { return };
         if lives {
             (host.failures, host.rests_until) = (0, None);
         } else {
@@ -489,6 +520,24 @@ mod tests {
         assert_eq!((answered, heard(&script)), (4, 4), "{asked:?}");
         assert!(begun.elapsed() >= Duration::from_millis(950));
         assert!(asked.contains(&Err(OutboundError::TooMany)));
+    }
+
+    #[tokio::test]
+    async fn the_requests_of_a_lane_neither_delay_nor_pause_others() {
+        let (outbound, script) = peer(&[(500, None, 0); 5]).await;
+        let once = Ask { repeatable: false, ..Ask::get("/") };
+        for _ in 0..FAILURES {
+            assert_eq!(ask(&outbound, &once, 3_000).await, Err(OutboundError::Refused(500)));
+        }
+        assert!(matches!(ask(&outbound, &once, 3_000).await, Err(OutboundError::NotAsked(_))), "paused");
+        assert!(ask(&outbound, &once.on(Lane::Live), 3_000).await.is_ok());
+        assert_eq!(heard(&script), 6);
+
+        let (outbound, _) = peer(&[]).await;
+        let slow = Ask { per_second: 0.1, ..Ask::get("/") };
+        assert!(ask(&outbound, &slow, 3_000).await.is_ok());
+        assert_eq!(ask(&outbound, &slow, 3_000).await, Err(OutboundError::TooMany), "the next is due in ten seconds");
+        assert!(ask(&outbound, &slow.on(Lane::Live), 3_000).await.is_ok());
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use base::encoding::{base64_any, base64_standard};
 use base::ids::{RequestId, uuid_of};
 use platform::config::Redacted;
 use platform::http::log;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::providers::{Ask, Lane, Outbound, OutboundError};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -91,10 +91,10 @@ impl Account {
         account::ask(&self.key, Ask::get(path))
     }
 
-    /// A command for a call. It is ignored if it comes again within a minute.
+    /// A command for a call, in which somebody waits. It is ignored if it comes again within a minute.
     fn command(&self, control: &str, action: &str, mut body: Value) -> Ask {
         body["command_id"] = json!(command_id(control, action));
-        account::ask(&self.key, Ask::post(format!("/calls/{control}/actions/{action}"), &body))
+        account::ask(&self.key, Ask::post(format!("/calls/{control}/actions/{action}"), &body)).on(Lane::Live)
     }
 }
 
@@ -269,7 +269,11 @@ async fn list(
     pairs: &[(&str, &str)],
     deadline: Instant,
 ) -> Result<Vec<Value>, OutboundError> {
-    let (_, mut answer) = toolbox.outbound.json(NAME, ORIGIN, &account.get(path, pairs), &[404], deadline).await?;
+    items(toolbox, &account.get(path, pairs), deadline).await
+}
+
+async fn items(toolbox: &Toolbox, ask: &Ask, deadline: Instant) -> Result<Vec<Value>, OutboundError> {
+    let (_, mut answer) = toolbox.outbound.json(NAME, ORIGIN, ask, &[404], deadline).await?;
     match answer.get_mut("data").map(Value::take) {
         Some(Value::Array(items)) => Ok(items),
         _ => Ok(Vec::new()),
@@ -680,7 +684,7 @@ pub async fn recording(toolbox: &Toolbox, id: &str, deadline: Instant) -> Result
     let Some(ids) = Ids::parse(id) else { return Ok(None) };
     let account = Account::of(&toolbox.outbound).await?;
     let pairs = [("filter[call_leg_id]", ids.leg.as_str())];
-    let found = list(toolbox, &account, "/recordings", &pairs, deadline).await?;
+    let found = items(toolbox, &account.get("/recordings", &pairs).on(Lane::Reads), deadline).await?;
     let url = found.first().and_then(|recording| text(recording, "/download_urls/mp3"));
     Ok(url.filter(|url| url.starts_with("https://") && url.len() <= MAX_URL).map(str::to_owned))
 }

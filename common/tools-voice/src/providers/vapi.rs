@@ -14,7 +14,7 @@ use base::ids::RequestId;
 use futures_util::future;
 use platform::config::Redacted;
 use platform::http::log;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::providers::{Ask, Lane, Outbound, OutboundError};
 use ring::hmac;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -262,7 +262,8 @@ pub async fn ringing(
         return Ok(None);
     }
     let account = Account::of(&toolbox.outbound).await?;
-    let (of_call, of_line) = (account.get(format!("/call/{id}")), account.get(format!("/phone-number/{line}")));
+    let get = |path: String| account.get(path).on(Lane::Live);
+    let (of_call, of_line) = (get(format!("/call/{id}")), get(format!("/phone-number/{line}")));
     let (call, phone) = future::try_join(
         toolbox.outbound.json(NAME, ORIGIN, &of_call, &[404], deadline),
         toolbox.outbound.json(NAME, ORIGIN, &of_line, &[404], deadline),
@@ -387,7 +388,7 @@ pub async fn recording(toolbox: &Toolbox, id: &str, deadline: Instant) -> Result
         return Ok(None);
     }
     let account = Account::of(&toolbox.outbound).await?;
-    let ask = account.get(format!("/call/{id}/mono-recording"));
+    let ask = account.get(format!("/call/{id}/mono-recording")).on(Lane::Reads);
     let answer = toolbox.outbound.send(NAME, ORIGIN, &ask, &[302, 404], deadline).await?;
     let is_link = |url: &String| url.starts_with("https://") && url.len() <= MAX_URL;
     Ok(answer.location.filter(|url| answer.status == 302 && is_link(url)))
