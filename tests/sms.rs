@@ -65,6 +65,11 @@ impl Agent {
         self.payer.ask(SEND, body).await
     }
 
+    /// The same, proven: only then is it told what it has left.
+    async fn ask_proven(&self, body: &Value) -> Answer {
+        self.payer.client.post(SEND, &[("x-agent-proof", &self.payer.proof("read"))], body).await
+    }
+
     /// Pays a 402.
     async fn pay(&self, unpaid: &Answer, body: &Value) -> Answer {
         self.payer.redeem(SEND, unpaid, body).await
@@ -475,7 +480,7 @@ fn two_sends_race_for_the_last_place() {
         let (ada, _) = Agent::with_number(&stack).await;
         used_today(&stack, format!("SMSDAY#{}", ada.payer.agent()), MAX_A_DAY - 1).await;
         let body = text_to(phone_outside(2), "Hello");
-        let unpaid = [ada.ask(&body).await, ada.ask(&body).await];
+        let unpaid = [ada.ask_proven(&body).await, ada.ask_proven(&body).await];
         let send = |of: &Agent, unpaid: &Answer, body: &Value| {
             let (of, unpaid, body) = (of.clone(), unpaid.clone(), body.clone());
             async move { of.ended(of.pay(&unpaid, &body).await).await }
@@ -491,7 +496,7 @@ fn two_sends_race_for_the_last_place() {
         );
         // The other one was handed over, and refused.
         assert_eq!((ada.money(&stack).await, twilio.count()), ((2 * EACH, 2 * EACH), 1));
-        assert_eq!(ada.ask(&body).await.error(), (429, "sms_limit_reached".to_owned()));
+        assert_eq!(ada.ask_proven(&body).await.error(), (429, "sms_limit_reached".to_owned()));
         // Texts that stay here have places.
         let (_, of_bob) = Agent::with_number(&stack).await;
         assert_eq!(ada.text(of_bob.as_str(), "Hello").await["result"]["status"], "all_delivered");
@@ -499,7 +504,7 @@ fn two_sends_race_for_the_last_place() {
         // Two agents, and one place left for a block of numbers.
         let ((carl, _), (dora, _)) = (Agent::with_number(&stack).await, Agent::with_number(&stack).await);
         used_today(&stack, "SMSBLOCK#+1415234".to_owned(), MAX_TO_BLOCK_OF_STRANGERS - 1).await;
-        let unpaid = [carl.ask(&body).await, dora.ask(&body).await];
+        let unpaid = [carl.ask_proven(&body).await, dora.ask_proven(&body).await];
         let ended = tokio::join!(send(&carl, &unpaid[0], &body), send(&dora, &unpaid[1], &body));
         for job in [&ended.0, &ended.1] {
             assert_eq!((&job["status"], &job["result"]["status"]), (&json!("completed"), &json!("failed")), "{job}");
@@ -519,10 +524,14 @@ fn segments_of_a_day_are_limited_for_an_agent_and_for_all() {
         let (ada, _) = Agent::with_number(&stack).await;
         let (short, long) = (text_to(phone_outside(2), "Hello"), text_to(phone_outside(2), &"a".repeat(161)));
         used_today(&stack, format!("SMSDAY#{}", ada.payer.agent()), MAX_A_DAY - 1).await;
-        let refused = ada.ask(&long).await;
+        let refused = ada.ask_proven(&long).await;
         assert_eq!(refused.error(), full, "{}", refused.text);
         assert!(refused.json()["retry_after"].as_u64().is_some_and(|secs| secs <= 86_400), "{}", refused.text);
-        assert_eq!(price(&ada.ask(&short).await), EACH, "one segment is left");
+        assert_eq!(price(&ada.ask_proven(&short).await), EACH, "one segment is left");
+        // Whoever only names it is not told, and cannot pay for more than is left.
+        let unpaid = ada.ask(&long).await;
+        assert_eq!((price(&unpaid), ada.pay(&unpaid, &long).await.error()), (2 * EACH, full.clone()));
+        assert_eq!(ada.money(&stack).await, (0, 0));
         // Eleven segments to each of ten.
         let too_many = text_to((0..10).map(phone_outside).collect::<Vec<_>>(), &"a".repeat(1_600));
         assert_eq!(ada.ask(&too_many).await.error(), (400, "invalid_request".to_owned()));
@@ -538,7 +547,7 @@ fn segments_of_a_day_are_limited_for_an_agent_and_for_all() {
         let (bob, of_bob) = Agent::with_number(&stack).await;
         used_today(&stack, "SMSDAY#ALL".to_owned(), 99).await;
         assert_eq!(bob.ask(&long).await.error(), full);
-        let unpaid = bob.ask(&short).await;
+        let unpaid = bob.ask_proven(&short).await;
         used_today(&stack, "SMSDAY#ALL".to_owned(), 100).await;
         let job = bob.ended(bob.pay(&unpaid, &short).await).await;
         assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("rate_limited")), "{job}");

@@ -29,18 +29,28 @@ pub(crate) const AT_ONCE: usize = 8;
 pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
-    check: |toolbox, _, locked, agent, _| Box::pin(check_payer(toolbox, locked, agent)),
+    check: |toolbox, _, locked, agent, is_proven| Box::pin(check_payer(toolbox, locked, agent, is_proven)),
 };
 
 /// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: its
-/// 5.00 USDC would come back as credits, which clients that only pay cannot use. So it is if it has no room left today.
+/// 5.00 USDC would come back as credits, which clients that only pay cannot use. And the payer of a quote whose asker was not
+/// proven: it is refused before it has paid if it has no room left today, which only it is told.
 ///
 /// # Errors
 /// 400 `number_not_needed`, 429 `sms_limit_reached`.
-async fn check_payer(toolbox: &Toolbox, locked: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
+async fn check_payer(
+    toolbox: &Toolbox,
+    locked: &Map<String, Value>,
+    agent: Option<AgentId>,
+    is_proven: bool,
+) -> Result<(), ApiError> {
     let Ok(locked) = serde_json::from_value::<Locked>(Value::Object(locked.clone())) else { return Ok(()) };
-    let Some(agent) = agent.filter(|_| locked.unnamed) else { return Ok(()) };
-    if locked.fee == 0 || phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+    let Some(agent) = agent else { return Ok(()) };
+    let has_fee = locked.unnamed && locked.fee > 0;
+    if !has_fee || phone::of_agent(&toolbox.db, agent, &locked.source).await?.is_none() {
+        if !is_proven || !(locked.unproven || locked.unnamed) {
+            return Ok(());
+        }
         return check_room(toolbox, Some(agent), locked.segments.saturating_mul(locked.outside)).await;
     }
     let message =
@@ -91,6 +101,9 @@ pub(crate) struct Locked {
     /// The quote was given to nobody, so its agent was not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unnamed: bool,
+    /// Its asker was not proven, and was not told how much room its agent has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unproven: bool,
 }
 
 impl Locked {
@@ -135,7 +148,8 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let outside = outside(db, &to).await?;
     check_outside(&toolbox, &request.input, &outside, &segments)?;
     let outside = u32::try_from(outside.len()).unwrap_or(u32::MAX);
-    check_room(&toolbox, request.agent, segments.count.saturating_mul(outside)).await?;
+    let proven = request.agent.filter(|_| request.proven);
+    check_room(&toolbox, proven, segments.count.saturating_mul(outside)).await?;
     let source = phone::source(config);
     let phone = match request.agent {
         Some(agent) => phone::of_agent(db, agent, source).await?,
@@ -156,6 +170,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         each: each.micro(),
         fee: fee.micro(),
         unnamed: request.agent.is_none(),
+        unproven: !request.proven,
     };
     Ok(asked(&locked, &message, &segments, to.len()))
 }
