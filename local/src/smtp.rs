@@ -29,6 +29,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tools::Toolbox;
 use tools_email::address::Address;
+use tools_email::identity::{May, Proofs};
 use tools_email::receive::{self, Delivered, Envelope};
 
 use crate::Error;
@@ -96,10 +97,10 @@ impl Mailboxes {
     }
 
     async fn look_up(&self, address: &Address) -> Result<Recipient, StoreError> {
-        let Toolbox { db, config, .. } = &*self.toolbox;
-        let is_known = receive::knows(&self.toolbox, address).await?;
+        let (toolbox, mut proofs) = (&self.toolbox, Proofs::new(May::Write));
+        let is_known = receive::knows(toolbox, address, &mut proofs).await?;
         // The postmaster of an agent's domain is known here, although other names of it may have mailboxes elsewhere.
-        let is_here = receive::is_local(db, config, address).await? || is_known && receive::is_role(address);
+        let is_here = receive::is_local(toolbox, address, &mut proofs).await? || is_known && receive::is_role(address);
         Ok(match (is_here, is_known) {
             (false, _) => Recipient::Foreign,
             (true, true) => Recipient::Known,

@@ -14,9 +14,9 @@ use crate::support::zone::Served;
 
 /// Enough settled payments to count as an agent with money.
 const MONEY: u64 = 50_000;
-const WEEK: Duration = Duration::from_secs(7 * 86_400);
+pub const WEEK: Duration = Duration::from_secs(7 * 86_400);
 
-async fn office(ses: &Ses, zone: &Served) -> Stack {
+pub async fn office(ses: &Ses, zone: &Served) -> Stack {
     ses.office_with(|options| options.with("DNS_SERVER", zone.address().to_string())).await
 }
 
@@ -78,7 +78,7 @@ fn identity_key(domain: &str) -> Key {
 }
 
 /// Sets a time of a row of a domain back.
-async fn age(stack: &Stack, key: Key, attribute: &str, by: Duration) {
+pub async fn age(stack: &Stack, key: Key, attribute: &str, by: Duration) {
     let (db, at) = (&stack.app.db, stack.app.clock.now().minus(by));
     let write = Write::update(&db.tables.messages, key, &format!("SET #{attribute} = :at")).bind("at", at).unwrap();
     db.write(write).await.expect("a row");

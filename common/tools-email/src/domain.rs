@@ -717,7 +717,8 @@ pub async fn recheck(
     }
     let texts = answered_texts(dns, &own.domain).await;
     let found = texts.map(|texts| has_record(&texts, secret, own.agent, &own.domain));
-    if may_write && let Some(found) = found {
+    let is_news = found.is_some_and(|found| found || own.gone_since.is_none());
+    if may_write && is_news && let Some(found) = found {
         let set = match found {
             true => "SET #seen_at = :now REMOVE #gone_since",
             false => "SET #gone_since = if_not_exists(#gone_since, :now)",

@@ -17,6 +17,7 @@
 //! the same time one asks. A call that dies is followed by another one later: each request to SES can be repeated. An
 //! identity that this deployment did not make, because its operator did, is used and never deleted.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -229,6 +230,48 @@ fn dns_records(toolbox: &Toolbox, agent: AgentId, domain: &str, of_provider: &[(
     Value::Array(records)
 }
 
+/// Whether a domain's ownership record is there. It is looked up again when that is due, and with [`May::Write`] the answer is
+/// stored.
+async fn proof(toolbox: &Toolbox, own: &OwnDomain, may: May, now: Timestamp) -> Result<Proof, StoreError> {
+    if may == May::Read {
+        return Ok(own.known());
+    }
+    let (db, may_write) = (&toolbox.db, matches!(may, May::Write | May::Ask));
+    let proof = domain::recheck(db, &toolbox.dns, &toolbox.mail_secret, own, may_write, now).await?;
+    if may_write && proof == Proof::Gone {
+        lapse(db, &own.domain, now).await?;
+    }
+    Ok(proof)
+}
+
+/// Who has which domain, by a record that is still there. Each domain is looked at once; after [`LOOKING`], no record is looked
+/// up again, because mails name any number of domains.
+pub struct Proofs {
+    owners: HashMap<String, Option<AgentId>>,
+    may: May,
+    until: Instant,
+}
+
+impl Proofs {
+    pub fn new(may: May) -> Proofs {
+        Proofs { owners: HashMap::new(), may, until: Instant::now() + LOOKING }
+    }
+
+    /// The owner of a domain that is not the operator's.
+    pub async fn owner(&mut self, toolbox: &Toolbox, domain: &str) -> Result<Option<AgentId>, StoreError> {
+        if let Some(known) = self.owners.get(domain) {
+            return Ok(*known);
+        }
+        let may = if Instant::now() < self.until { self.may } else { May::Read };
+        let owner = match domain::own_domain(&toolbox.db, domain).await? {
+            Some(own) => (proof(toolbox, &own, may, toolbox.clock.now()).await? == Proof::Good).then_some(own.agent),
+            None => None,
+        };
+        self.owners.insert(domain.to_owned(), owner);
+        Ok(owner)
+    }
+}
+
 /// Whether mail can be sent from a domain of this agent; `None` if it can. Its row in the pool then says the same, if it may
 /// be written.
 pub async fn waiting(
@@ -239,18 +282,9 @@ pub async fn waiting(
 ) -> Result<Option<Waiting>, StoreError> {
     let (db, agent, domain) = (&toolbox.db, own.agent, own.domain.as_str());
     let may_write = matches!(may, May::Write | May::Ask);
-    let proof = match may {
-        May::Read => own.known(),
-        _ => domain::recheck(db, &toolbox.dns, &toolbox.mail_secret, own, may_write, now).await?,
-    };
-    let found = match proof {
+    let found = match proof(toolbox, own, may, now).await? {
         Proof::Good => at_provider(toolbox, agent, domain, may, now).await?,
-        Proof::Gone => {
-            if may_write {
-                lapse(db, domain, now).await?;
-            }
-            Found::not(Why::RecordGone)
-        }
+        Proof::Gone => Found::not(Why::RecordGone),
         Proof::Unknown => Found::not(Why::DnsUnavailable),
     };
     if may_write {

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::address::Address;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
-use crate::identity::{self, May, Waiting};
+use crate::identity::{self, May, Proofs, Waiting};
 use crate::mailbox::{self, Sent};
 use crate::{providers, receive, send, upload};
 
@@ -245,14 +245,15 @@ async fn check_reachable(toolbox: &Toolbox, to: &[Address]) -> Result<(), ApiErr
     }
     // What stands behind a `+` is not looked up again, so there are as many reads as owned addresses at most.
     let mut known: HashSet<String> = HashSet::new();
+    let mut proofs = Proofs::new(May::Read);
     for address in to {
         let plain = receive::plain(address).unwrap_or_else(|| address.clone());
         if known.contains(&plain.folded()) {
             continue;
         }
-        if receive::is_local(&toolbox.db, &toolbox.config, &plain).await? {
+        if receive::is_local(toolbox, &plain, &mut proofs).await? {
             known.insert(plain.folded());
-        } else if plain == *address || !receive::is_local(&toolbox.db, &toolbox.config, address).await? {
+        } else if plain == *address || !receive::is_local(toolbox, address, &mut proofs).await? {
             let what = "provider for addresses outside this deployment (EMAIL_PROVIDERS)".to_owned();
             return Err(ApiError::NotConfigured { what });
         }

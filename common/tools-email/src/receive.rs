@@ -15,7 +15,6 @@ use std::net::IpAddr;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
-use platform::config::Config;
 use platform::http::log;
 use platform::store::{Db, StoreError, daily};
 use serde_json::json;
@@ -24,6 +23,7 @@ use uuid::Uuid;
 
 use crate::address::Address;
 use crate::compose::Attached;
+use crate::identity::{May, Proofs};
 use crate::mailbox::{self, Body, Inbound, Sent, StoredAttachment, Verdicts};
 use crate::parse::{self, Parsed, Report};
 use crate::providers::{clean_reason, smtp};
@@ -101,6 +101,7 @@ pub(crate) async fn receive_from(
     }
     let mut done = Vec::with_capacity(envelope.to.len());
     let mut served: Vec<AgentId> = Vec::new();
+    let mut proofs = Proofs::new(May::Write);
     for to in envelope.to {
         let delivered = match (bounced_mail(toolbox, to), &parsed) {
             (Some(_), None) => Delivered::Unreadable,
@@ -108,7 +109,7 @@ pub(crate) async fn receive_from(
                 apply_report(toolbox, parsed.report.as_ref(), request_id, index).await?;
                 Delivered::Stored
             }
-            (None, parsed) => match (holder(toolbox, to).await?, parsed) {
+            (None, parsed) => match (holder(toolbox, to, &mut proofs).await?, parsed) {
                 (None, _) => Delivered::UnknownUser,
                 (Some(_), None) => Delivered::Unreadable,
                 (Some(Holder::Operator), Some(_)) => for_operator(toolbox, envelope, raw).await?,
@@ -125,13 +126,14 @@ pub(crate) async fn receive_from(
     Ok(done)
 }
 
-/// Whether mail to this address stays in the deployment: its domain is an operator's, or it is an agent's address on its
-/// verified domain. Other addresses on that domain may have their mailboxes elsewhere.
-pub async fn is_local(db: &Db, config: &Config, address: &Address) -> Result<bool, StoreError> {
-    if domain::is_operators(config, address.domain()) {
+/// Whether mail to this address stays in the deployment: its domain is an operator's, or it is an agent's address on a
+/// domain whose ownership record is still there. Without the record the domain may be somebody else's by now. Other addresses
+/// on that domain may have their mailboxes elsewhere.
+pub async fn is_local(toolbox: &Toolbox, address: &Address, proofs: &mut Proofs) -> Result<bool, StoreError> {
+    if domain::is_operators(&toolbox.config, address.domain()) {
         return Ok(true);
     }
-    Ok(domain::own_domain(db, address.domain()).await?.is_some() && owner(db, address).await?.is_some())
+    Ok(proofs.owner(toolbox, address.domain()).await?.is_some() && owner(&toolbox.db, address).await?.is_some())
 }
 
 /// The address without what stands behind a `+` in the name; `None` if there is no `+`.
@@ -141,8 +143,8 @@ pub(crate) fn plain(address: &Address) -> Option<Address> {
 }
 
 /// Whether a mail to this address is taken: it is an agent's, the operator's, or the envelope sender of a mail that was sent.
-pub async fn knows(toolbox: &Toolbox, address: &Address) -> Result<bool, StoreError> {
-    Ok(bounced_mail(toolbox, address).is_some() || holder(toolbox, address).await?.is_some())
+pub async fn knows(toolbox: &Toolbox, address: &Address, proofs: &mut Proofs) -> Result<bool, StoreError> {
+    Ok(bounced_mail(toolbox, address).is_some() || holder(toolbox, address, proofs).await?.is_some())
 }
 
 /// Whether every domain has this name.
@@ -151,17 +153,19 @@ pub fn is_role(address: &Address) -> bool {
 }
 
 /// Whose mail it is.
-async fn holder(toolbox: &Toolbox, to: &Address) -> Result<Option<Holder>, StoreError> {
+async fn holder(toolbox: &Toolbox, to: &Address, proofs: &mut Proofs) -> Result<Option<Holder>, StoreError> {
+    let is_operators = domain::is_operators(&toolbox.config, to.domain());
+    let of_domain = if is_operators { None } else { proofs.owner(toolbox, to.domain()).await? };
+    if !is_operators && of_domain.is_none() {
+        return Ok(None);
+    }
     if let Some(agent) = owner(&toolbox.db, to).await? {
         return Ok(Some(Holder::Agent(agent)));
     }
     if !is_role(to) {
         return Ok(None);
     }
-    if domain::is_operators(&toolbox.config, to.domain()) {
-        return Ok(Some(Holder::Operator));
-    }
-    Ok(domain::own_domain(&toolbox.db, to.domain()).await?.map(|own| Holder::Agent(own.agent)))
+    Ok(Some(of_domain.map_or(Holder::Operator, Holder::Agent)))
 }
 
 /// Stores a mail for the operator, as it came. The log has its key. A mail that arrives again is counted again, and stored

@@ -7,6 +7,7 @@
 //!
 //! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
 
+use std::collections::HashSet;
 use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,7 +36,7 @@ use crate::address::Address;
 use crate::compose::{self, Attached, Draft};
 use crate::dkim::Signer;
 use crate::domain;
-use crate::identity::{self, May};
+use crate::identity::{self, May, Proofs};
 use crate::mailbox::{self, Sent, Verdicts};
 use crate::programs;
 use crate::providers::{self, Outgoing};
@@ -332,6 +333,8 @@ struct Batch {
     from_name: Option<String>,
     body: String,
     content: Content,
+    /// The recipients in this deployment, folded.
+    local: HashSet<String>,
     attachments: Vec<Attached>,
     mail: Uuid,
     /// When the mail was made, in the first run.
@@ -377,6 +380,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
             Err(stop) => return Err(stop),
         }
     }
+    let local = local(&toolbox, &content.to).await?;
     let domain = from.domain().to_owned();
     let count = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let is_pinned = task.locked.get(quote::PINNED) == Some(&Value::Bool(true));
@@ -392,6 +396,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         from_name: task.input.get("from_name").and_then(Value::as_str).map(str::to_owned),
         body: task.text("body").to_owned(),
         content,
+        local,
         attachments,
         mail,
         started: time_of(mail),
@@ -420,6 +425,17 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         cannot_go_on = Some(run::frozen_reason(what, "mail"));
     }
     run::after(&toolbox, task, &sent, cannot_go_on.as_deref(), &MEDIUM).await
+}
+
+/// The recipients in this deployment, folded. Each run looks anew, because domains change hands.
+async fn local(toolbox: &Toolbox, to: &[Address]) -> Result<HashSet<String>, StoreError> {
+    let (mut local, mut proofs) = (HashSet::new(), Proofs::new(May::Write));
+    for address in to {
+        if receive::is_local(toolbox, address, &mut proofs).await? {
+            local.insert(address.folded());
+        }
+    }
+    Ok(local)
 }
 
 /// Sends the mails of these recipients, and counts them for the sender.
@@ -586,13 +602,17 @@ impl Batch {
         let (db, now) = (&self.toolbox.db, self.toolbox.clock.now());
         let mut reopened = false;
         for row in rows.iter().filter(|row| row.state == State::Submitting) {
-            if may_repeat && receive::is_local(db, &self.toolbox.config, &row.to).await? {
+            if may_repeat && self.is_local(row) {
                 reopened |= recipient::ended(db, row, State::Pending, None, None, now).await?;
             } else {
                 recipient::ended(db, row, State::Ambiguous, None, Some(INTERRUPTED), now).await?;
             }
         }
         Ok(reopened)
+    }
+
+    fn is_local(&self, row: &Recipient) -> bool {
+        self.local.contains(&row.to.folded())
     }
 
     /// Adds what this run did to the counts of the sender.
@@ -654,7 +674,6 @@ impl Batch {
             return Ok(Step::Frozen(what));
         }
         let suppressed = suppression::reason(db, &row.to, self.agent, now).await?;
-        let is_local = receive::is_local(db, &self.toolbox.config, &row.to).await?;
         // Before the submission begins, because it can fail.
         let raw = self.written(row)?;
         if suppressed.is_none() {
@@ -667,7 +686,7 @@ impl Batch {
             recipient::ended(db, row, State::Suppressed, None, Some(told(why)), now).await?;
             return Ok(Step::Ended);
         }
-        if is_local { self.deliver_here(row, &raw).await } else { self.deliver_outside(row, &raw).await }
+        if self.is_local(row) { self.deliver_here(row, &raw).await } else { self.deliver_outside(row, &raw).await }
     }
 
     /// Into a mailbox of this deployment. Repeating it stores the same mail.
