@@ -18,6 +18,7 @@ use tools_sms::{phone, send as sms};
 use tools_voice::config::MAX_PROMPT;
 use tools_voice::outbound;
 
+use crate::email::warm_up;
 use crate::souls_market::Shop;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};
@@ -149,6 +150,8 @@ impl Counted {
         payer.give_credits(&self.stack, 1_000_000).await;
         let token = payer.token(&self.stack).await;
         let address = self.address_of(payer.agent()).await;
+        // Mails to fifty are counted.
+        warm_up(&self.stack, payer.agent()).await;
         Mailer { payer, token, address }
     }
 
@@ -174,7 +177,6 @@ impl Counted {
         for _ in 0..recipients {
             to.push(self.address_of(AgentId::from_bytes(base::digest::random())).await);
         }
-        // A named sender may exceed the limit of the first day.
         let body =
             json!({"to_address": to, "subject": "Hello", "body": "How are you?", "from_address": mailer.address});
         let (client, token) = (&mailer.payer.client, mailer.token.as_str());

@@ -15,10 +15,12 @@ use axum::Json;
 use axum::routing::post;
 use base::clock::Clock;
 use base::encoding::base64_standard;
+use base::ids::AgentId;
 use futures_util::future::join_all;
 use ledger::credit::{self, EntryKind};
 use local::{Options, Stack};
 use platform::store::queue::Message;
+use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tools_email::address::Address;
 use tools_email::mailbox::Verdicts;
@@ -33,7 +35,7 @@ use crate::support::{Answer, Payer, books, eventually, run, stack_with};
 use crate::webhooks;
 
 const QUOTE: &str = "/v1/tools/email/quote";
-const SEND: &str = "/v1/tools/email/send";
+pub const SEND: &str = "/v1/tools/email/send";
 const INBOX: &str = "/v1/tools/inbox";
 pub const DOMAINS: &str = "/v1/tools/email/domains";
 /// The operator's domain.
@@ -84,7 +86,7 @@ impl Agent {
     }
 
     /// Sends a quote without a payment: a 402, or why not.
-    async fn unpaid(&self, quote: &Value, body: &Value) -> Answer {
+    pub async fn unpaid(&self, quote: &Value, body: &Value) -> Answer {
         let agent = self.payer.address().to_string();
         let quote = quote["quote_id"].as_str().expect("a quote");
         self.payer.client.post(SEND, &[("x-agent-id", &agent), ("x-quote-id", quote)], body).await
@@ -154,6 +156,14 @@ pub fn reached(job: &Value) -> usize {
     let counts = &job["result"]["recipients"];
     let count = |state: &&str| counts[*state].as_u64().unwrap_or_default();
     usize::try_from(["accepted", "delivered", "complained"].iter().map(count).sum::<u64>()).expect("a number")
+}
+
+/// Lets an agent send 500 mails a day from the operator's domain, as if many of its mails had arrived.
+pub async fn warm_up(stack: &Stack, agent: AgentId) {
+    let (db, at) = (&stack.app.db, stack.app.clock.now().minus(Duration::from_secs(2 * 86_400)));
+    let key = Key::new(format!("AGENT#{agent}"), format!("MAILDOMAIN#{DOMAIN}"));
+    let write = Write::update(&db.tables.messages, key, "SET #good = :good, #warmup_started_at = :at");
+    db.write(write.bind("good", 50).unwrap().bind("at", at).unwrap()).await.expect("a row");
 }
 
 /// Waits over midnight, so that a journey about a day's limit has one day.
@@ -623,7 +633,8 @@ fn a_mail_to_many_is_counted_every_half_minute_and_at_its_end() {
         one_day().await;
         let stack = post_office(|options| options).await;
         let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
-        let job = ada.mail(&with(mail_to(boxes(&bob, 30)), json!({"from_address": ada.address}))).await;
+        warm_up(&stack, ada.payer.agent()).await;
+        let job = ada.mail(&mail_to(boxes(&bob, 30))).await;
         let tracking = &job["email_tracking"];
         assert_eq!((&tracking["status"], &tracking["recipients"]["delivered"]), (&json!("delivered"), &json!(30)));
         let (db, now) = (&stack.app.db, stack.app.clock.now());
@@ -696,9 +707,10 @@ fn what_cannot_be_sent_has_no_price() {
         }
         assert_eq!(ada.payer.get(DOMAINS).await.json()["domains"][0]["pause_reason"], "manual");
         assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()));
-        // An address that the caller names is not subject to the pool.
         let named = with(body.clone(), json!({"from_address": ada.address}));
-        assert_eq!(ada.mail(&named).await["status"], "completed");
+        let refused = ada.ask(&named).await;
+        assert_eq!(refused.error(), (400, "no_sending_domain".to_owned()), "a pause binds a named address too");
+        assert!(refused.json()["message"].as_str().unwrap().contains("/resume"), "{}", refused.text);
         assert_eq!(
             bob.quote(&mail_to(ada.address.as_str())).await["from_address"],
             bob.address,
@@ -874,14 +886,7 @@ fn concurrent_sends_never_exceed_the_days_limit() {
         assert_eq!(bob.mails().await.len(), FIRST_DAY);
         let listed = ada.payer.get(DOMAINS).await.json()["domains"][0].clone();
         assert_eq!(listed["daily_sent_count"], FIRST_DAY);
-        assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()), "nothing is left for the pool");
-        // With an address that it names, the caller goes over the limit, and is told so.
-        let job = ada.mail(&with(body, json!({"from_address": ada.address}))).await;
-        assert_eq!(
-            (&job["status"], &job["result"]["warning"]),
-            (&json!("completed"), &json!("pinned_over_limit")),
-            "{job}"
-        );
+        assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()), "nothing is left");
     });
 }
 

@@ -163,13 +163,14 @@ impl Ses {
     }
 
     pub async fn office_with(&self, change: impl FnOnce(Options) -> Options) -> Stack {
+        post_office(|options| change(self.options(options))).await
+    }
+
+    pub fn options(&self, options: Options) -> Options {
         let urls = json!({"ses": self.url, "sns": self.url}).to_string();
-        post_office(|options| {
-            let options = options.with("EMAIL_PROVIDERS", "ses").with("PROVIDER_URLS", urls);
-            let options = options.with("EMAIL_TOPICS", TOPIC).with("EMAIL_CONFIGURATION_SET", "a_set");
-            change(options.with("AWS_REGION", sns::REGION).with("PUBLIC_BASE_URL", "https://mail.example"))
-        })
-        .await
+        let options = options.with("EMAIL_PROVIDERS", "ses").with("PROVIDER_URLS", urls);
+        let options = options.with("EMAIL_TOPICS", TOPIC).with("EMAIL_CONFIGURATION_SET", "a_set");
+        options.with("AWS_REGION", sns::REGION).with("PUBLIC_BASE_URL", "https://mail.example")
     }
 }
 

@@ -56,6 +56,8 @@ pub enum NotificationKind {
     EmailReceived,
     /// A mail that the agent sent was refused for good after it had been accepted for delivery.
     EmailBounced,
+    /// Too many of the agent's mails bounced or were reported as spam: it sends nothing more out of the deployment.
+    EmailStopped,
     /// A text has arrived at one of the agent's numbers.
     SmsReceived,
     /// Events could not be delivered to one of the agent's webhook endpoints (see `webhooks`).
@@ -353,6 +355,7 @@ mod tests {
             (LinkedinReconnectRequired, "linkedin_reconnect_required"),
             (EmailReceived, "email_received"),
             (EmailBounced, "email_bounced"),
+            (EmailStopped, "email_stopped"),
             (SmsReceived, "sms_received"),
             (WebhookFailed, "webhook_failed"),
         ] {

@@ -5,7 +5,6 @@
 //! | a domain in an agent's pool | `AGENT#<agent>` / `MAILDOMAIN#<domain>` |
 //! | the owner of an address | `ADDRESS#<folded address>` / `OWNER` |
 //! | the owner of a domain that is not the operator's | `MAILDOMAIN#<domain>` / `DOMAIN` |
-//! | a job's places in a day are counted | `JOB#<request id>` / `RESERVED` |
 //!
 //! On an operator's domain every agent has the address `agent-<12 hex>`, and may claim free names. A domain of an agent's
 //! own is verified by a TXT record. It passes to another agent that shows its own record, once the first one's is gone.
@@ -14,13 +13,13 @@
 //!
 //! A new domain may send 20 mails on its first UTC day, 10 more each day up to 50, and 500 when it is warmed: a score of
 //! at least 75 after 50 deliveries. Below 50, it is degraded: it leaves the pool until its agent resumes it, and may send
-//! 20 a day. An address that the agent names may exceed that: on an operator's domain up to 500, on its own without limit.
+//! 20 a day. That binds all its addresses together, also those that the agent names ([`crate::volume`]).
 
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::{self, sha256_parts};
-use base::ids::{AgentId, RequestId};
+use base::ids::AgentId;
 use platform::config::Config;
 use platform::http::ApiError;
 use platform::providers::Dns;
@@ -32,7 +31,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::address::Address;
-use crate::mailbox::KEPT;
 use crate::stats;
 
 const DAY_SECS: i64 = 24 * 3600;
@@ -191,13 +189,6 @@ struct Owner {
     claimed_at: Timestamp,
 }
 
-/// Marks that a job's recipients are counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Reserved {
-    recipients: u32,
-    expires: i64,
-}
-
 impl SendingDomain {
     pub(crate) fn new(first: &Address, agent: AgentId, shared: bool, now: Timestamp) -> SendingDomain {
         SendingDomain {
@@ -256,7 +247,7 @@ impl SendingDomain {
     }
 
     /// The day that is being counted, if it is today. Another process may have begun the next day already.
-    fn counted_day(&self, now: Timestamp) -> Option<&str> {
+    pub(crate) fn counted_day(&self, now: Timestamp) -> Option<&str> {
         self.sent_date.as_deref().filter(|date| *date >= stats::day(now).as_str())
     }
 
@@ -267,17 +258,6 @@ impl SendingDomain {
     /// Mails that may still be sent today.
     pub fn left(&self, now: Timestamp) -> u32 {
         self.limit(now).saturating_sub(self.sent_today(now))
-    }
-
-    /// Most mails of a day from addresses that the agent names. The reputation of an operator's domain is everybody's, so
-    /// that one has a limit.
-    fn most_named(&self) -> u32 {
-        if self.shared { WARMED_MOST } else { u32::MAX }
-    }
-
-    /// Mails that may still be sent today from an address that the agent names.
-    pub fn left_named(&self, now: Timestamp) -> u32 {
-        self.most_named().saturating_sub(self.sent_today(now))
     }
 
     /// The domain as its agent sees it.
@@ -337,10 +317,6 @@ fn owner_key(address: &Address) -> Key {
 
 fn own_key(domain: &str) -> Key {
     Key::new(format!("MAILDOMAIN#{}", domain.to_ascii_lowercase()), "DOMAIN")
-}
-
-fn reserved_key(request_id: RequestId) -> Key {
-    Key::new(format!("JOB#{request_id}"), "RESERVED")
 }
 
 /// The agent's names on operators' domains: the usual one, and the one if another agent has that.
@@ -504,66 +480,33 @@ pub fn choose(domains: &[SendingDomain], recipients: u32, now: Timestamp) -> Opt
         .min_by(|a, b| order(a).cmp(&order(b)))
 }
 
-/// Counts `recipients` of today by one conditional write: exact when several sends race for the last places. `may_exceed`:
-/// for an address that the caller named ([`SendingDomain::left_named`]). False: no room, or no such domain.
-/// Once per job: true without counting again if an earlier attempt of the job counted.
-pub async fn reserve(
+/// The write that adds `recipients` to the count of the day `date`, if that is still the domain's day and has room.
+pub(crate) fn count(
     db: &Db,
-    request_id: RequestId,
-    agent: AgentId,
-    domain: &str,
+    row: &SendingDomain,
+    date: &str,
     recipients: u32,
-    may_exceed: bool,
     now: Timestamp,
-) -> Result<bool, StoreError> {
-    let earlier: Option<Reserved> = db.get_latest(&db.tables.messages, reserved_key(request_id)).await?;
-    if earlier.is_some() {
-        return Ok(true);
-    }
-    let mark = Reserved { recipients, expires: now.plus(KEPT).secs() };
-    let mark = Write::put(&db.tables.messages, reserved_key(request_id), &mark)?.only_if_new();
-    take_places(db, agent, domain, recipients, may_exceed, vec![mark], now).await
+) -> Result<Write, StoreError> {
+    let update = |set: &str| Write::update(&db.tables.messages, domain_key(row.agent, &row.domain), set);
+    let count = match row.counted_day(now) {
+        Some(_) => update("SET #last_used_at = :now ADD #sent_count :recipients")
+            .only_if("#pool_status = :active AND #sent_date = :date AND #sent_count <= :room")
+            // The highest count to which the recipients may be added.
+            .bind("room", row.limit(now).saturating_sub(recipients))?,
+        None => update("SET #last_used_at = :now, #sent_date = :date, #sent_count = :recipients")
+            .only_if("#pool_status = :active AND (attribute_not_exists(#sent_date) OR #sent_date < :date)"),
+    };
+    count.bind("date", date)?.bind("now", now)?.bind("recipients", recipients)?.bind("active", PoolStatus::Active)
 }
 
-/// Counts in one transaction with `mark`, if there is one. A refused mark means that an earlier attempt counted.
-async fn take_places(
-    db: &Db,
-    agent: AgentId,
-    domain: &str,
-    recipients: u32,
-    may_exceed: bool,
-    mark: Vec<Write>,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    for _ in 0..TRIES {
-        let Some(row) = load(db, agent, domain).await? else { return Ok(false) };
-        let most = if may_exceed { row.most_named() } else { row.limit(now) };
-        if most.saturating_sub(row.sent_today(now)) < recipients {
-            return Ok(false);
-        }
-        // The highest count to which the recipients may be added.
-        let room = most.saturating_sub(recipients);
-        let update = |set: &str| Write::update(&db.tables.messages, domain_key(agent, domain), set);
-        let count = match row.counted_day(now) {
-            Some(date) => update("SET #last_used_at = :now ADD #sent_count :recipients")
-                .only_if("#sent_date = :date AND #sent_count <= :room")
-                .bind("date", date)?
-                .bind("room", room)?,
-            None => update("SET #last_used_at = :now, #sent_date = :date, #sent_count = :recipients")
-                .only_if("attribute_exists(#pk) AND (attribute_not_exists(#sent_date) OR #sent_date < :date)")
-                .bind("date", stats::day(now))?,
-        };
-        let mut writes = vec![count.bind("now", now)?.bind("recipients", recipients)?];
-        writes.extend(mark.iter().cloned());
-        match db.apply(writes).await {
-            Ok(()) => return Ok(true),
-            Err(error) if error.refused(1).is_some() => return Ok(true),
-            // Others took places, or the day began: look again.
-            Err(WriteError::Refused(_)) => {}
-            Err(WriteError::Failed(error)) => return Err(error),
-        }
-    }
-    Err(StoreError::new("a sending domain is changed by too many at the same time"))
+/// The write that takes `recipients` off the count of this day, if the domain still counts it.
+pub(crate) fn uncount(db: &Db, agent: AgentId, domain: &str, date: &str, recipients: u32) -> Result<Write, StoreError> {
+    Write::update(&db.tables.messages, domain_key(agent, domain), "ADD #sent_count :less")
+        .only_if("#sent_date = :date AND #sent_count >= :recipients")
+        .bind("date", date)?
+        .bind("recipients", recipients)?
+        .bind("less", -i64::from(recipients))
 }
 
 /// Adds results to the domain's score. Not idempotent: call it only after a write that changed a recipient's state. A
@@ -718,7 +661,10 @@ pub async fn recheck(
     let texts = answered_texts(dns, &own.domain).await;
     let found = texts.map(|texts| has_record(&texts, secret, own.agent, &own.domain));
     let is_news = found.is_some_and(|found| found || own.gone_since.is_none());
-    if may_write && is_news && let Some(found) = found {
+    if may_write
+        && is_news
+        && let Some(found) = found
+    {
         let set = match found {
             true => "SET #seen_at = :now REMOVE #gone_since",
             false => "SET #gone_since = if_not_exists(#gone_since, :now)",
@@ -821,18 +767,23 @@ async fn verified(
         None => record.only_if_new(),
         Some(owner) => record.only_if("#agent = :owner").bind("owner", owner)?,
     };
-    // Replaces a row from a time before another agent had the domain, or when it was the operator's.
-    let row = SendingDomain::new(first, agent, false, now);
+    // Replaces a row from a time before another agent had the domain, or when it was the operator's. What went out today still
+    // counts, whoever sent it.
+    let before = match owner.filter(|owner| *owner != agent) {
+        Some(before) => find(db, before, domain).await?,
+        None => None,
+    };
+    let counted = before.as_ref().map(|before| (before.sent_date.clone(), before.sent_count));
+    let (sent_date, sent_count) = counted.unwrap_or_default();
+    let row = SendingDomain { sent_date, sent_count, ..SendingDomain::new(first, agent, false, now) };
     let row = Write::put(&db.tables.messages, domain_key(agent, domain), &row)?
         .only_if("attribute_not_exists(#pk) OR #pool_status = :removed OR #shared = :shared")
         .bind("removed", PoolStatus::Removed)?
         .bind("shared", true)?;
     let mut writes = vec![record, row, take_over(db, agent, first, now)?];
-    if let Some(before) = owner.filter(|owner| *owner != agent)
-        && find(db, before, domain).await?.is_some()
-    {
+    if let Some(before) = before {
         let set = "SET #pool_status = :removed, #provisioning = :unprovisioned REMOVE #pause_reason";
-        let end = Write::update(&db.tables.messages, domain_key(before, domain), set)
+        let end = Write::update(&db.tables.messages, domain_key(before.agent, domain), set)
             .only_if("attribute_exists(#pk)")
             .bind("removed", PoolStatus::Removed)?
             .bind("unprovisioned", Provisioning::Unprovisioned)?;
@@ -909,22 +860,6 @@ mod tests {
             let row = SendingDomain { sent_date, sent_count, ..row("a") };
             assert_eq!(row.left(at(today)), left, "{sent_on:?} {sent_count} {today}");
         }
-    }
-
-    #[test]
-    fn a_named_address_may_exceed_the_limit_but_not_on_a_shared_domain_without_end() {
-        let sent = |sent_count: u32, shared: bool| SendingDomain {
-            sent_date: Some(stats::day(at(0))),
-            sent_count,
-            shared,
-            ..row("a")
-        };
-        for (sent_count, shared, left) in
-            [(0, true, 500), (20, true, 480), (499, true, 1), (600, true, 0), (600, false, u32::MAX - 600)]
-        {
-            assert_eq!(sent(sent_count, shared).left_named(at(0)), left, "{sent_count} {shared}");
-        }
-        assert_eq!(sent(500, true).left_named(at(1)), 500, "another day");
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::notices;
 use crate::providers::{clean_reason, ses};
 use crate::receive::{self, Delivered, Envelope};
 use crate::recipient::{self, Happened, Recipient};
+use crate::standing::{self, Became};
 use crate::stats::{self, Count};
 use crate::suppression::{self, Why};
 
@@ -76,6 +77,18 @@ pub(crate) async fn apply(
 ) -> Result<Option<Recipient>, StoreError> {
     let db = &toolbox.db;
     let Some(row) = recipient::note(db, request_id, index, what, now).await? else { return Ok(None) };
+    let became = match what {
+        Happened::Delivered => {
+            standing::note_reached(db, &row.to, now).await?;
+            None
+        }
+        // A mail that stayed here was handed to nobody. Whoever got it may write a report of it.
+        Happened::Bounced { permanent: true, signed, .. } if *signed || row.provider_message_id.is_some() => {
+            Some(Became::Bounced)
+        }
+        Happened::Complained => Some(Became::Complained),
+        _ => None,
+    };
     let (count, good, bad) = match what {
         Happened::Delivered => (Count::Delivered, 1, 0),
         Happened::Bounced { permanent, .. } => (Count::Bounced, 0, u32::from(*permanent)),
@@ -86,6 +99,9 @@ pub(crate) async fn apply(
     stats::count(db, row.agent, &row.sender, count, 1, now).await?;
     if good + bad > 0 {
         domain::note_result(db, row.agent, &row.sender, good, bad).await?;
+    }
+    if let Some(became) = became {
+        standing::note(toolbox, row.agent, became, now).await?;
     }
     if let Happened::Bounced { permanent: true, .. } = what {
         notices::tell_bounced(db, &row, now).await?;

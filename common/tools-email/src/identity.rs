@@ -34,6 +34,7 @@ use tools::Toolbox;
 use crate::dkim::Signer;
 use crate::domain::{self, OwnDomain, Proof, Provisioning, SendingDomain};
 use crate::providers::{self, ses};
+use crate::standing;
 
 /// Most identities of an agent, and of the deployment. SES allows 10,000; the rest is the operator's.
 const MAX_OF_AGENT: u32 = 10;
@@ -128,11 +129,13 @@ pub enum Why {
     Failed,
     Refused,
     ProviderUnavailable,
+    /// Too many mails of the agent came back ([`standing`]).
+    Stopped,
 }
 
 impl Why {
     /// The member `reason`.
-    pub const CODES: [&str; 11] = [
+    pub const CODES: [&str; 12] = [
         "record_missing",
         "record_gone",
         "dns_unavailable",
@@ -144,6 +147,7 @@ impl Why {
         "verification_failed",
         "refused",
         "provider_unavailable",
+        standing::STOPPED,
     ];
 
     pub fn code(self) -> &'static str {
@@ -159,6 +163,7 @@ impl Why {
             Why::Failed => "verification_failed",
             Why::Refused => "refused",
             Why::ProviderUnavailable => "provider_unavailable",
+            Why::Stopped => standing::STOPPED,
         }
     }
 
@@ -185,12 +190,16 @@ impl Why {
             }
             Why::Refused => "the mail provider does not take this domain: use another one",
             Why::ProviderUnavailable => "the mail provider did not answer: ask again in a minute",
+            Why::Stopped => {
+                "too many mails to addresses outside came back: a quote for such an address says what to do"
+            }
         }
     }
 
     pub fn provisioning(self) -> Provisioning {
         match self {
             Why::Creating | Why::Pending | Why::ProviderUnavailable => Provisioning::Provisioning,
+            Why::Stopped => Provisioning::Blocked,
             _ => Provisioning::Unprovisioned,
         }
     }
@@ -331,8 +340,20 @@ pub async fn waiting_when_shown(
 /// The agent's domains as it sees them. Those that cannot be sent from have what is missing.
 pub async fn views(toolbox: &Toolbox, rows: Vec<SendingDomain>, now: Timestamp) -> Result<Vec<Value>, StoreError> {
     let until = Instant::now() + LOOKING;
+    let is_stopped = match rows.first() {
+        Some(row) => standing::stopped(&toolbox.db, row.agent).await?.is_some(),
+        None => false,
+    };
     let mut views = Vec::with_capacity(rows.len());
     for mut row in rows {
+        if is_stopped {
+            row.provisioning = Why::Stopped.provisioning();
+            let mut view = row.view(now);
+            view["reason"] = json!(Why::Stopped.code());
+            view["next_step"] = json!(Why::Stopped.next_step());
+            views.push(view);
+            continue;
+        }
         let own = match row.shared {
             true => None,
             false => domain::own_domain(&toolbox.db, &row.domain).await?.filter(|own| own.agent == row.agent),
@@ -747,6 +768,7 @@ mod tests {
             Why::Failed,
             Why::Refused,
             Why::ProviderUnavailable,
+            Why::Stopped,
         ];
         assert_eq!(all.map(Why::code), Why::CODES);
         assert!(all.iter().all(|why| !why.next_step().contains("  ")));

@@ -8,6 +8,8 @@
 //!   comes back.
 //! - An agent sends only from an address that it owns: one on an operator's domain that nobody else has, or one on a
 //!   domain that it has proven to control ([`domain`]), and that the provider takes mail from ([`identity`]).
+//! - What goes out in a day is limited for each domain of an agent, and for all agents together ([`volume`]). Who has too many mails
+//!   come back sends nothing more outside ([`standing`]).
 //! - A mail to an address of this deployment never leaves it. Other addresses need a provider ([`providers`]).
 //! - An upload is attached only by the agent that made it ([`upload`]).
 //! - Nobody gets mail who has complained, unsubscribed, or whose address has bounced ([`suppression`]).
@@ -34,6 +36,8 @@ pub mod receive;
 pub mod recipient;
 pub mod room;
 pub mod send;
+pub mod standing;
 pub mod stats;
 pub mod suppression;
 pub mod upload;
+pub mod volume;

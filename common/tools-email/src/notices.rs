@@ -8,11 +8,12 @@ use base::ids::AgentId;
 use base::untrusted_text;
 use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::webhooks::{Event, EventKind, outbox};
-use platform::store::{Db, StoreError};
+use platform::store::{Db, StoreError, Write};
 use serde_json::json;
 
 use crate::mailbox::Inbound;
 use crate::recipient::Recipient;
+use crate::standing::Rates;
 
 /// Longest subject and sender of a notification, in characters.
 const MAX_SHOWN: usize = 200;
@@ -94,6 +95,23 @@ fn bounced(row: &Recipient) -> Notification {
         body: Some(format!("The address gets no more mail. See /v1/requests/{}.", row.request_id)),
         payload: Some(json!({"request_id": row.request_id, "to": row.to.as_str(), "from_domain": row.sender})),
     }
+}
+
+/// The write that tells an agent that its mail is stopped.
+pub(crate) fn stopped(
+    db: &Db,
+    agent: AgentId,
+    rates: &Rates,
+    next_step: &str,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let note = Notification {
+        kind: NotificationKind::EmailStopped,
+        title: "Your mail to addresses outside is stopped".to_owned(),
+        body: Some(format!("In one week, {}. To go on, {next_step}.", rates.told())),
+        payload: Some(json!({"domains_url": "/v1/tools/email/domains"})),
+    };
+    notifications::raise_for(db, agent, note, "stopped", now, now)
 }
 
 fn line(text: &str) -> String {

@@ -17,7 +17,7 @@ use base::money::Usdc;
 use base::untrusted_text;
 use http::StatusCode;
 use platform::http::ApiError;
-use platform::store::StoreError;
+use platform::store::{StoreError, daily};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tools::Toolbox;
@@ -30,7 +30,7 @@ use crate::address::Address;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
 use crate::identity::{self, May, Proofs, Waiting};
 use crate::mailbox::{self, Sent};
-use crate::{providers, receive, send, upload};
+use crate::{providers, receive, send, standing, upload, volume};
 
 /// For each recipient, unless the operator set another price: 0.005 USDC.
 pub const FEE: Usdc = Usdc::from_micro(5_000);
@@ -43,8 +43,6 @@ pub static QUOTER: Quoter = Quoter {
 
 /// The members of [`AskedPrice::locked`].
 pub(crate) const FROM: &str = "from_address";
-/// The caller named the address. It may then exceed the domain's limit of the day ([`SendingDomain::left_named`]).
-pub(crate) const PINNED: &str = "pinned";
 /// The send takes a free address.
 pub(crate) const IS_NEW: &str = "is_new";
 pub(crate) const WARNING: &str = "warning";
@@ -218,6 +216,7 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
     let content = content(&toolbox, agent, &request.input, request.proven).await?;
     check_reachable(&toolbox, &content.to).await?;
+    check_outside(&toolbox, agent, &content.to, now).await?;
     let recipients = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let named = request.input.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
     let domains = match request.proven {
@@ -261,11 +260,57 @@ async fn check_reachable(toolbox: &Toolbox, to: &[Address]) -> Result<(), ApiErr
     Ok(())
 }
 
+/// Refuses addresses outside if mail there is stopped, or has no room today.
+///
+/// # Errors
+/// 403 `sending_stopped`, 429 `email_limit_reached`, 503 `new_recipients_stopped`.
+async fn check_outside(toolbox: &Toolbox, agent: AgentId, to: &[Address], now: Timestamp) -> Result<(), ApiError> {
+    let number = |of: &[&Address]| u32::try_from(of.len()).unwrap_or(u32::MAX);
+    let (db, most) = (&toolbox.db, toolbox.config.email.daily_mails);
+    let foreign: Vec<&Address> =
+        to.iter().filter(|address| !domain::is_operators(&toolbox.config, address.domain())).collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    let (stopped, are_new_stopped) = (standing::stopped(db, agent).await?, standing::are_new_stopped(db, now).await?);
+    let has_room = volume::check_room(db, number(&foreign), most, now).await.is_ok();
+    if stopped.is_none() && !are_new_stopped && has_room {
+        return Ok(());
+    }
+    // Addresses on agents' own domains may be here. That takes a read for each domain.
+    let (mut outside, mut proofs) = (Vec::new(), Proofs::new(May::Read));
+    for address in foreign {
+        if !receive::is_local(toolbox, address, &mut proofs).await? {
+            outside.push(address);
+        }
+    }
+    if outside.is_empty() {
+        return Ok(());
+    }
+    if let Some(rates) = stopped {
+        let message = format!("your mail is stopped: {}; {}", rates.told(), standing::next_step(toolbox));
+        return Err(ApiError::Tool { status: StatusCode::FORBIDDEN, code: standing::STOPPED, message });
+    }
+    volume::check_room(db, number(&outside), most, now).await?;
+    if are_new_stopped {
+        for address in outside {
+            if !standing::is_reached(db, address).await? {
+                return Err(ApiError::Later {
+                    status: StatusCode::SERVICE_UNAVAILABLE,
+                    code: "new_recipients_stopped",
+                    message: standing::NEW_STOPPED.to_owned(),
+                    retry_after_secs: daily::secs_left(now),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The sender of a quote.
 #[derive(Debug)]
 struct Sender {
     from: Address,
-    pinned: bool,
     is_new: bool,
     warning: Option<&'static str>,
     /// Why mail cannot be sent from the domain yet.
@@ -283,14 +328,16 @@ async fn pooled(
     while let Some(chosen) = domain::choose(&domains, recipients, now) {
         let from = chosen.default_from.clone();
         if chosen.shared || is_ready(toolbox, chosen, may, now).await? {
-            return Ok(Sender { from, pinned: false, is_new: false, warning: None, waiting: None });
+            return Ok(Sender { from, is_new: false, warning: None, waiting: None });
         }
         // If looking takes long, an operator's domain is taken.
         domains.retain(|row| row.domain != from.domain() && (row.shared || Instant::now() < until));
     }
-    let message = "none of your sending domains is active and has room for these recipients today; see \
-                   GET /v1/tools/email/domains, or name a from_address";
-    Err(refused("no_sending_domain", message.to_owned()))
+    let message = format!(
+        "none of your sending domains is active and has room for {recipients} recipients today: see \
+         GET /v1/tools/email/domains, resume one, or wait for the next UTC day"
+    );
+    Err(refused("no_sending_domain", message))
 }
 
 /// Whether mail can be sent from a domain of the agent's own.
@@ -378,18 +425,15 @@ async fn pinned(
         Decision::NotOwned => Err(refused("domain_not_owned", format!("{} belongs to another agent", from.domain()))),
         Decision::Unproven => {
             let waiting = Some(Waiting::unproven(toolbox, agent, from.domain()));
-            Ok(Sender { from, pinned: true, is_new: true, warning: None, waiting })
+            Ok(Sender { from, is_new: true, warning: None, waiting })
         }
         Decision::Use { .. } if of_domain == DomainOf::Shown && domain::is_full(domains) => Err(domain::too_many()),
         Decision::Use { is_new } => {
-            if row.is_some_and(|row| matches!(row.provisioning, Provisioning::Blocked)) {
-                return Err(refused("no_sending_domain", format!("{} is blocked for sending", from.domain())));
+            if let Some(full) = row.and_then(|row| volume::refuses(row, recipients, now)) {
+                return Err(refused("no_sending_domain", full.message(from.domain(), recipients)));
             }
-            if row.is_some_and(|row| row.left_named(now) < recipients) {
-                let message = format!("{} has no room for {recipients} recipients today", from.domain());
-                return Err(refused("no_sending_domain", message));
-            }
-            let warning = row.and_then(|row| warning(row, recipients, now));
+            let is_warming = row.is_some_and(|row| matches!(row.warmup(now), Warmup::Warming));
+            let warning = is_warming.then_some("pinned_domain_warming");
             let waiting = match of_domain {
                 DomainOf::Caller => match domain::own_domain(&toolbox.db, from.domain()).await? {
                     Some(own) if own.agent == agent => identity::waiting(toolbox, &own, may, now).await?,
@@ -398,7 +442,7 @@ async fn pinned(
                 DomainOf::Shown => identity::waiting_when_shown(toolbox, agent, from.domain(), may, now).await?,
                 DomainOf::Operator | DomainOf::Other | DomainOf::Unproven => None,
             };
-            Ok(Sender { from, pinned: true, is_new, warning, waiting })
+            Ok(Sender { from, is_new, warning, waiting })
         }
     }
 }
@@ -420,17 +464,6 @@ async fn whose_domain(toolbox: &Toolbox, agent: AgentId, from: &Address) -> Resu
         return Ok(DomainOf::Shown);
     }
     Ok(if owner.is_some() { DomainOf::Other } else { DomainOf::Unproven })
-}
-
-/// What the caller should know of the domain that it named.
-fn warning(row: &SendingDomain, recipients: u32, now: Timestamp) -> Option<&'static str> {
-    if row.left(now) < recipients {
-        Some("pinned_over_limit")
-    } else if matches!(row.warmup(now), Warmup::Warming) {
-        Some("pinned_domain_warming")
-    } else {
-        None
-    }
 }
 
 /// Whether an agent may take this name on an operator's domain.
@@ -518,7 +551,7 @@ fn asked(sender: &Sender, each: Usdc, recipients: u32) -> AskedPrice {
         "from_address": sender.from.as_str(),
         "recipients": recipients,
     });
-    let mut locked = json!({FROM: sender.from.as_str(), PINNED: sender.pinned, EACH: each.micro()});
+    let mut locked = json!({FROM: sender.from.as_str(), EACH: each.micro()});
     if sender.is_new {
         locked[IS_NEW] = json!(true);
     }
@@ -605,9 +638,8 @@ mod tests {
     fn the_quote_locks_the_sender() {
         let sender = |why: Option<Why>| Sender {
             from: Address::parse("Ada@agents.test").unwrap(),
-            pinned: true,
             is_new: true,
-            warning: Some("pinned_over_limit"),
+            warning: Some("pinned_domain_warming"),
             waiting: why.map(|why| Waiting { why, dns_records: json!([]) }),
         };
         let asked_for = asked(&sender(None), FEE, 3);

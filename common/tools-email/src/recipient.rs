@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 pub use messages::recipient::{
-    Happened, MAX_RECIPIENTS, State, all, begin, create_all, ended, identify, load, note, summary,
+    Happened, MAX_RECIPIENTS, State, all, begin, create_all, ended, identify, load, note, refuse, summary,
 };
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};

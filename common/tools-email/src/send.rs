@@ -8,7 +8,6 @@
 //! Attachments given by URL are fetched before the rows are written, and stored, so that all recipients get the same.
 
 use std::collections::HashSet;
-use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -43,9 +42,11 @@ use crate::providers::{self, Outgoing};
 use crate::quote::{self, Content, FEE, NoContent};
 use crate::receive::{self, Delivered, Envelope};
 use crate::recipient::{self, MAX_RECIPIENTS, Recipient, State};
+use crate::standing::{self, Became};
 use crate::stats::{self, Count};
 use crate::suppression::{self, Why};
-use crate::upload;
+use crate::volume::Mails;
+use crate::{upload, volume};
 
 /// Longest subject, in characters.
 pub(crate) const MAX_SUBJECT: usize = 500;
@@ -314,12 +315,19 @@ static MEDIUM: Medium<Address> = Medium {
     interrupted: INTERRUPTED,
     // Reports come for days. A poll shows them.
     reported_within: Duration::ZERO,
-    finish: |toolbox, task, rows| Box::pin(ready(finish(toolbox, task, rows).map_err(Stop::Failed))),
+    finish: |toolbox, task, rows| Box::pin(close(toolbox, task, rows)),
 };
 
 fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     let (its_toolbox, its_task) = (toolbox.clone(), task.clone());
-    let work = Box::pin(async move { work(its_toolbox, &its_task).await });
+    let work = Box::pin(async move {
+        let done = work(its_toolbox.clone(), &its_task).await;
+        // It may fail before there are rows, and after it has counted them.
+        if let Err(Stop::Failed(_)) = &done {
+            give_back(&its_toolbox, &its_task, &recipient::all(&its_toolbox.db, its_task.request_id).await?).await?;
+        }
+        done
+    });
     Box::pin(run::run(toolbox, task, work, &MEDIUM))
 }
 
@@ -339,6 +347,8 @@ struct Batch {
     mail: Uuid,
     /// When the mail was made, in the first run.
     started: Timestamp,
+    /// Only addresses that a mail has reached before get mail now.
+    new_are_stopped: bool,
     /// Bounces of this run.
     reports: AtomicU32,
 }
@@ -383,11 +393,27 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let local = local(&toolbox, &content.to).await?;
     let domain = from.domain().to_owned();
     let count = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
-    let is_pinned = task.locked.get(quote::PINNED) == Some(&Value::Bool(true));
-    let id = task.request_id;
-    if is_first && !domain::reserve(&db, id, task.agent, &domain, count, is_pinned, now).await? {
-        let message = format!("{domain} has no room for {count} recipients today; nothing was sent");
-        return Err(ToolError { code: ErrorCode::RateLimited, reason: None, message }.into());
+    let outside =
+        u32::try_from(content.to.iter().filter(|to| !local.contains(&to.folded())).count()).unwrap_or(u32::MAX);
+    if outside > 0
+        && let Some(rates) = standing::stopped(&db, task.agent).await?
+    {
+        let why = format!("your mail is stopped: {}", rates.told());
+        if is_first {
+            let message = format!("{why}; nothing was sent; {}", standing::next_step(&toolbox));
+            let reason = Some(standing::STOPPED.to_owned());
+            return Err(ToolError { code: ErrorCode::ProviderUnavailable, reason, message }.into());
+        }
+        cannot_go_on = Some(why);
+    }
+    if is_first {
+        let most = toolbox.config.email.daily_mails;
+        let mails =
+            Mails { request_id: task.request_id, agent: task.agent, domain: &domain, recipients: count, outside };
+        if let Some(full) = volume::reserve(&db, mails, most, now).await? {
+            let message = format!("{}; nothing was sent", full.message(&domain, count));
+            return Err(ToolError { code: ErrorCode::RateLimited, reason: None, message }.into());
+        }
     }
     let batch = Arc::new(Batch {
         agent: task.agent,
@@ -400,6 +426,7 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         attachments,
         mail,
         started: time_of(mail),
+        new_are_stopped: outside > 0 && standing::are_new_stopped(&db, now).await?,
         reports: AtomicU32::new(0),
         toolbox: toolbox.clone(),
     });
@@ -625,8 +652,11 @@ impl Batch {
                 stats::count(db, self.agent, domain, what, by, now).await?;
             }
         }
-        if sent.delivered + sent.bounced > 0 {
-            domain::note_result(db, self.agent, domain, sent.delivered, sent.bounced).await?;
+        // A relay reports no deliveries: what it took counts as delivered, until it bounces.
+        let is_relay = providers::chosen(&self.toolbox.config) == Some(providers::smtp::NAME);
+        let good = sent.delivered + if is_relay { sent.accepted } else { 0 };
+        if good + sent.bounced > 0 {
+            domain::note_result(db, self.agent, domain, good, sent.bounced).await?;
         }
         Ok(())
     }
@@ -674,16 +704,21 @@ impl Batch {
             return Ok(Step::Frozen(what));
         }
         let suppressed = suppression::reason(db, &row.to, self.agent, now).await?;
+        let is_stopped = self.new_are_stopped && !self.is_local(row) && !standing::is_reached(db, &row.to).await?;
+        let refused = match suppressed {
+            Some(why) => Some((State::Suppressed, told(why))),
+            None => is_stopped.then_some((State::Refused, standing::NEW_STOPPED)),
+        };
+        if let Some((state, why)) = refused {
+            recipient::refuse(db, row, state, why, now).await?;
+            return Ok(Step::Ended);
+        }
         // Before the submission begins, because it can fail.
         let raw = self.written(row)?;
         if suppressed.is_none() {
             mailbox::note_written_to(db, self.agent, &row.to, now).await?;
         }
         if !recipient::begin(db, row, now).await? {
-            return Ok(Step::Ended);
-        }
-        if let Some(why) = suppressed {
-            recipient::ended(db, row, State::Suppressed, None, Some(told(why)), now).await?;
             return Ok(Step::Ended);
         }
         if self.is_local(row) { self.deliver_here(row, &raw).await } else { self.deliver_outside(row, &raw).await }
@@ -762,7 +797,12 @@ impl Batch {
         let db = &self.toolbox.db;
         let mail = Outgoing { from: &self.from, to: &row.to, raw, request_id: row.request_id, index: row.index };
         let handed = providers::hand_over(&self.toolbox, mail, Instant::now() + HAND_OVER).await;
-        run::outcome(db, row, &handed, self.toolbox.clock.now()).await
+        let now = self.toolbox.clock.now();
+        let step = run::outcome(db, row, &handed, now).await?;
+        if step == Step::Accepted {
+            standing::note(&self.toolbox, self.agent, Became::Handed, now).await?;
+        }
+        Ok(step)
     }
 }
 
@@ -772,6 +812,28 @@ fn told(why: Why) -> &'static str {
         Why::Complained => "the recipient has complained about mail",
         Why::Unsubscribed => "the recipient has unsubscribed",
     }
+}
+
+/// Gives back the places of today for mails that nobody was asked to take.
+async fn give_back(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<(), StoreError> {
+    let used: Vec<&Recipient> = rows.iter().filter(|row| row.was_handed_over()).collect();
+    let counted = volume::counted(&toolbox.db, task.request_id).await?;
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    // What was not closed may be sent yet.
+    if number(used.len()) >= counted || rows.iter().any(|row| row.state == State::Pending) {
+        return Ok(());
+    }
+    let (mut outside, mut proofs) = (0, Proofs::new(May::Read));
+    for row in &used {
+        outside += u32::from(!receive::is_local(toolbox, &row.to, &mut proofs).await?);
+    }
+    volume::give_back(&toolbox.db, task.request_id, task.agent, number(used.len()), outside).await
+}
+
+/// The end of a job by its rows.
+async fn close(toolbox: &Toolbox, task: &Task, rows: &[Recipient]) -> Result<Output, Stop> {
+    give_back(toolbox, task, rows).await?;
+    Ok(finish(toolbox, task, rows)?)
 }
 
 /// The result, and what is charged.
@@ -879,7 +941,7 @@ fn output() -> Value {
             },
             "warning": {
                 "type": "string",
-                "description": "pinned_domain_warming, pinned_over_limit, delivery_unknown: whether a mail was sent is not \
+                "description": "pinned_domain_warming, delivery_unknown: whether a mail was sent is not \
                                 known; it is not charged, or frozen_by_owner: a freeze stopped the rest, which is not charged",
             },
             "recipients": {"type": "object", "properties": counts, "description": "Number of recipients in each state"},

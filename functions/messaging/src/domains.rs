@@ -34,7 +34,7 @@ pub async fn list(State(state): State<Messaging>, headers: HeaderMap) -> Respons
     respond(answer.await)
 }
 
-/// `POST /v1/tools/email/domains/{domain}/pause`: the pool no longer chooses it. Mails that name it as sender still go.
+/// `POST /v1/tools/email/domains/{domain}/pause`: nothing is sent from it until it is resumed.
 pub async fn pause(
     State(state): State<Messaging>,
     Segment(domain): Segment,

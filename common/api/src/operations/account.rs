@@ -132,7 +132,7 @@ pub static NOTIFICATION: Named = Named {
         has("agentId", Shape::Uuid),
         has("type", Shape::Text).about(
             "job_completed, job_failed, credit_issued, budget_warning, budget_exceeded, approval_decided, soul_sale, \
-             soul_job_completed, payout_completed, email_received, email_bounced, sms_completed, sms_received, \
+             soul_job_completed, payout_completed, email_received, email_bounced, email_stopped, sms_completed, sms_received, \
              webhook_failed, …",
         ),
         has("title", Shape::Text),

@@ -30,8 +30,7 @@ static QUOTE: &[Member] = &[
     has("from_address", Shape::Text),
     has("expires_at", Shape::Time),
     has("recipients", Shape::Integer).about("The number of mails"),
-    may("warning", Shape::Choice(&["pinned_domain_warming", "pinned_over_limit"]))
-        .about("The named domain is not warmed up, or has no room for this today"),
+    may("warning", Shape::Choice(&["pinned_domain_warming"])).about("The named domain is not warmed up"),
     may("dns_records", Shape::List(&Shape::Object(RECORD))).about(RECORDS),
     may("reason", Shape::Choice(&Why::CODES)).about("Why it is not available"),
     may("next_step", Shape::Text).about("What to do about it; then ask for another quote"),
@@ -235,8 +234,11 @@ pub static OPERATIONS: &[Operation] = &[
             (400, "content_blocked"),
             (400, "exceeds_caller_budget"),
             (401, "proof_required"),
+            (403, "sending_stopped"),
             (404, "email_not_found"),
+            (429, "email_limit_reached"),
             (503, "provider_unavailable"),
+            (503, "new_recipients_stopped"),
         ])
         .beyond_schema("a recipient and a subject, or the mail that is answered; addresses; your domains and their room today"),
     Operation::post("/v1/tools/email/uploads", "uploadAttachment", "A URL to upload an attachment that is too large for a call")
@@ -269,13 +271,13 @@ pub static OPERATIONS: &[Operation] = &[
             of_first("pause", "pauseEmailDomain"),
             of_first("resume", "resumeEmailDomain"),
         ]),
-    Operation::post("/v1/tools/email/domains/{domain}/pause", "pauseEmailDomain", "Takes a domain out of the pool")
-        .about("Mails that name an address of it in `from_address` are still sent.")
+    Operation::post("/v1/tools/email/domains/{domain}/pause", "pauseEmailDomain", "Stops sending from a domain")
+        .about("Nothing is sent from it until it is resumed, also if `from_address` names an address of it.")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("Its state", CHANGED)])
         .refuses(&[NO_DOMAIN]),
-    Operation::post("/v1/tools/email/domains/{domain}/resume", "resumeEmailDomain", "Puts a paused domain into the pool again")
+    Operation::post("/v1/tools/email/domains/{domain}/resume", "resumeEmailDomain", "Sends from a paused domain again")
         .auth(Auth::Agent)
         .body(Body::Fields(&[]))
         .answers(&[Answer::ok("Its state", CHANGED)])

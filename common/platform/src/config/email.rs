@@ -2,8 +2,9 @@
 
 use super::Reader;
 
-/// Default: no domains. Agents then send only from domains of their own, and only domains of agents receive mail.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Default: no domains. Agents then send only from domains of their own, and only domains of agents receive mail. 10,000 mails a
+/// day go out.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailConfig {
     /// `EMAIL_DOMAINS`: comma-separated domains that belong to the operator. Each agent gets an address on each of them.
     /// Stored in lower case. Default: none.
@@ -14,6 +15,15 @@ pub struct EmailConfig {
     /// `EMAIL_CONFIGURATION_SET`: the SES configuration set that mails are sent with; it publishes their events. Default:
     /// none.
     pub configuration_set: Option<String>,
+    /// `EMAIL_DAILY_MAILS`: most mails of all agents to addresses outside this deployment in a UTC day, from 1 to 100 million.
+    /// Default 10,000.
+    pub daily_mails: u32,
+}
+
+impl Default for EmailConfig {
+    fn default() -> EmailConfig {
+        EmailConfig { domains: Vec::new(), topics: Vec::new(), configuration_set: None, daily_mails: 10_000 }
+    }
 }
 
 impl EmailConfig {
@@ -31,7 +41,10 @@ impl EmailConfig {
         if configuration_set.as_deref().is_some_and(|name| !is_configuration_set(name)) {
             env.problem("EMAIL_CONFIGURATION_SET", "must be at most 64 letters, digits, hyphens and underscores");
         }
-        EmailConfig { domains, topics, configuration_set }
+        let unset = EmailConfig::default().daily_mails;
+        let mails = env.number("EMAIL_DAILY_MAILS", unset.into(), 1..=100_000_000);
+        let daily_mails = u32::try_from(mails).unwrap_or(unset);
+        EmailConfig { domains, topics, configuration_set, daily_mails }
     }
 }
 
@@ -66,10 +79,12 @@ mod tests {
             ("EMAIL_DOMAINS", " Agents.Test, mail.example.com,"),
             ("EMAIL_TOPICS", topic),
             ("EMAIL_CONFIGURATION_SET", "agents_1"),
+            ("EMAIL_DAILY_MAILS", "500"),
         ]);
         assert!(problems.is_empty(), "{problems:?}");
         assert_eq!(config.domains, ["agents.test", "mail.example.com"]);
         assert_eq!((config.topics, config.configuration_set.as_deref()), (vec![topic.to_owned()], Some("agents_1")));
+        assert_eq!(config.daily_mails, 500);
         assert_eq!(read(&[]), (EmailConfig::default(), Vec::new()));
         let long = "x".repeat(65);
         for (name, value) in [
@@ -82,6 +97,7 @@ mod tests {
             ("EMAIL_TOPICS", "arn:aws:sns:eu-west-1:123456789012:"),
             ("EMAIL_TOPICS", "arn:aws:sns:eu-west-1:123456789012:mail-events:7e2a5c1e-0000"),
             ("EMAIL_CONFIGURATION_SET", "two words"),
+            ("EMAIL_DAILY_MAILS", "0"),
             ("EMAIL_CONFIGURATION_SET", &long),
         ] {
             let (_, problems) = read(&[(name, value)]);
