@@ -76,6 +76,8 @@ impl Till {
             (mined.await.ok()? == sent.await.ok()?).then_some(())
         })
         .await;
+        // The node has a block's new state before its receipts, and begins another block when both are there.
+        chain.rpc().call("evm_mine", json!([])).await.expect("a block");
         let now = self.stack.app.clock.now().plus(Duration::from_secs(secs_from_now));
         payouts::run(&self.stack.app.db, &self.treasury, now).await.expect("a run")
     }

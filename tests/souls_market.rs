@@ -22,6 +22,7 @@ use platform::store::Write;
 use serde_json::{Value, json};
 use tools::{Output, Source};
 
+use crate::support::http::borrowed;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, throttled};
 use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
@@ -492,6 +493,44 @@ fn inputs_are_validated_before_a_price_is_given() {
         }
         let not_json = client.send("POST", &shop.execute_path(), &[("content-type", "application/json")], "{").await;
         assert_eq!(not_json.unwrap().error(), (400, "invalid_request".to_owned()));
+    });
+}
+
+/// A client that lost the answer repeats its request to the byte, also after the text was taken off sale.
+#[test]
+fn a_paid_text_sent_again_with_its_proof_gets_the_stored_answer() {
+    run(async {
+        let stack = stack().await;
+        let shop = Shop::open(&stack, "lost-answer").await;
+        let path = shop.purchase_path();
+        let mut sent = Vec::new();
+        for from_credits in [false, true] {
+            let payer = Payer::with(&stack, 2_000_000).await;
+            if from_credits {
+                payer.give_credits(&stack, 2_000_000).await;
+            }
+            let (address, proof) = (payer.address().to_string(), payer.proof("write"));
+            let mut headers = vec![("x-agent-id", address), ("x-agent-proof", proof)];
+            let unpaid = payer.client.post(&path, &borrowed(&headers), &json!({})).await;
+            headers.push(("x-quote-id", unpaid.json()["quote_id"].as_str().expect("a quote").to_owned()));
+            headers.push(("payment-signature", if from_credits { payer.nothing() } else { payer.pay(&unpaid) }));
+            let first = payer.client.post(&path, &borrowed(&headers), &json!({})).await;
+            assert_eq!(first.status, 200, "{}", first.text);
+            sent.push((payer, headers, first));
+        }
+        for is_sold in [true, false] {
+            for (payer, headers, first) in &sent {
+                let again = payer.client.post(&path, &borrowed(headers), &json!({})).await;
+                assert_eq!((again.status, &again.text), (200, &first.text), "sold: {is_sold}");
+                assert_eq!(again.header("payment-response"), first.header("payment-response"));
+            }
+            assert_eq!(shop.send("PUT", "/soul-price", &json!({"soul_price": null})).await.status, 200);
+        }
+        assert_eq!(sent[0].0.balance(&stack).await, 0, "paid once");
+        // The proof is good for nothing else.
+        let (payer, headers, _) = &sent[0];
+        let other = payer.client.post(&path, &borrowed(&headers[..3]), &json!({})).await;
+        assert_eq!((other.status, &other.json()["reason"]), (401, &json!("already_used")), "{}", other.text);
     });
 }
 

@@ -8,34 +8,77 @@ use gate::insights::view;
 use gate::jobs::job::{Job, Outcome, Settlement};
 use gate::jobs::store;
 use ledger::account::{self, Account};
-use ledger::day;
+use ledger::day::{self, Day};
 use ledger::receipt::{self, Receipt};
-use ledger::{credit, hold, token_spend};
+use ledger::token_spend::{self, TokenSpend};
+use ledger::{credit, hold};
 use platform::store::Db;
 use platform::store::db::Query;
 use tools::spec::TOP_UP;
 
 const MANY: usize = 10_000;
 
-/// Checks that entries, holds, jobs, receipts and counters of an agent agree, and returns its account.
+/// What the ledger says of an agent.
+#[derive(PartialEq)]
+struct Written {
+    account: Account,
+    entries: Vec<credit::Entry>,
+    holds: Vec<hold::Hold>,
+    receipts: Vec<Receipt>,
+}
+
+impl Written {
+    async fn read(db: &Db, agent: AgentId) -> Written {
+        let holds = Query::prefixed(&db.tables.ledger, &format!("AGENT#{agent}"), "HOLD#", MANY).unwrap().latest();
+        Written {
+            account: account::load(db, agent).await.unwrap(),
+            entries: credit::entries(db, agent, MANY).await.unwrap(),
+            holds: db.query(holds).await.unwrap(),
+            receipts: receipts(db, agent).await,
+        }
+    }
+}
+
+/// Checks that entries, holds, jobs, receipts and counters of an agent agree, and returns its account. Work may go on
+/// meanwhile: what changed while it was read is read again.
 pub async fn audit(db: &Db, agent: AgentId) -> Account {
-    let account = account::load(db, agent).await.unwrap();
-    let entries = credit::entries(db, agent, MANY).await.unwrap();
+    let mut written = Written::read(db, agent).await;
+    loop {
+        let mut jobs = Vec::new();
+        for receipt in &written.receipts {
+            jobs.push(store::load_latest(db, receipt.job_id).await.unwrap().expect("a receipt has its job"));
+        }
+        let mut days = BTreeMap::new();
+        let mut for_life = BTreeMap::new();
+        for charge in jobs.iter().map(|job| &job.charge) {
+            days.insert(charge.day.clone(), day::load(db, agent, &charge.day).await.unwrap());
+            if let Some(token) = charge.token.filter(|_| charge.for_life) {
+                for_life.insert(token, token_spend::load(db, agent, token).await.unwrap());
+            }
+        }
+        let again = Written::read(db, agent).await;
+        if again == written {
+            check(&written, &jobs, &days, &for_life);
+            return again.account;
+        }
+        written = again;
+    }
+}
+
+fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends: &BTreeMap<TokenId, TokenSpend>) {
+    let Written { account, entries, holds, receipts } = written;
     let sum = |of: fn(&credit::Entry) -> i64| u64::try_from(entries.iter().map(of).sum::<i64>()).expect("not below 0");
     assert_eq!(sum(|entry| entry.credits), account.credits.micro(), "entries add up to the credits: {entries:?}");
     assert_eq!(sum(|entry| entry.reserved), account.reserved.micro(), "entries add up to what is held: {entries:?}");
     assert_eq!(sum(|entry| entry.card), account.card.micro(), "entries add up to what a card bought: {entries:?}");
     assert_eq!(sum(|entry| entry.debt), account.debt.micro(), "entries add up to what is owed: {entries:?}");
-    let holds = Query::prefixed(&db.tables.ledger, &format!("AGENT#{agent}"), "HOLD#", MANY).unwrap().latest();
-    let holds: Vec<hold::Hold> = db.query(holds).await.unwrap();
     let held: u64 = holds.iter().map(|hold| hold.credits.micro()).sum();
     assert_eq!(held, account.reserved.micro(), "holds add up to what is held");
 
     let mut days: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut tokens: BTreeMap<(TokenId, String), u64> = BTreeMap::new();
     let mut for_life: BTreeMap<TokenId, u64> = BTreeMap::new();
-    for receipt in receipts(db, agent).await {
-        let job = store::load_latest(db, receipt.job_id).await.unwrap().expect("a receipt has its job");
+    for (receipt, job) in receipts.iter().zip(jobs) {
         if job.receipt_id != receipt.receipt_id {
             // The purchase was void and was made again with the same id.
             assert!(receipt.is_terminal());
@@ -73,16 +116,16 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
                 *for_life.entry(token).or_default() += counts;
             }
         }
-        let refunds: i64 = of_cause(&entries, &receipt, credit::EntryKind::Refund);
+        let refunds: i64 = of_cause(entries, receipt, credit::EntryKind::Refund);
         let credited = if owed { job.price.micro() - kept } else { 0 };
         assert_eq!(refunds, i64::try_from(credited).unwrap(), "paid back once, less what was used up: {job:?}");
         assert_eq!(job.credited.map(|amount| amount.micro()), owed.then_some(credited), "the job says so");
         assert_eq!(job.kept.unwrap_or_default().micro(), kept, "and what was kept");
         assert_eq!(receipt.kept, job.kept, "and so does its receipt");
-        check_used(&job);
+        check_used(job);
     }
     for (name, (committed, in_flight)) in days {
-        let day = day::load(db, agent, &name).await.unwrap();
+        let day = &found[&name];
         let counted = (day.committed.micro(), day.in_flight.micro());
         assert_eq!(counted, (committed, in_flight), "the counters of {name} are the sum of its charges");
         for ((token, _), counts) in tokens.iter().filter(|((_, of), _)| *of == name) {
@@ -90,10 +133,8 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
         }
     }
     for (token, counts) in for_life {
-        let spend = token_spend::load(db, agent, token).await.unwrap();
-        assert_eq!(spend.spent.micro(), counts, "what {token} spent in all is the sum of its charges");
+        assert_eq!(spends[&token].spent.micro(), counts, "what {token} spent in all is the sum of its charges");
     }
-    account
 }
 
 /// What went from a job's buyer and did not come back, in micro-USDC: its credits and its signed payment, less what was paid back,

@@ -110,8 +110,13 @@ impl App {
     /// Authenticates the caller of a free route that reads or changes an agent's data: a wallet by its proof, or an access
     /// token. The request counts against the caller's rate limit.
     pub async fn caller(&self, headers: &HeaderMap, needed: Scope) -> Result<Caller, ApiError> {
+        self.caller_again(headers, needed, Use::Once).await
+    }
+
+    /// Like [`App::caller`], for a proof that is valid for more than one request (`used_for`).
+    pub async fn caller_again(&self, headers: &HeaderMap, needed: Scope, used_for: Use) -> Result<Caller, ApiError> {
         let class = Class::of_free(needed);
-        self.caller_counted(headers, needed, class, class).await
+        self.caller_counted(headers, needed, class, class, used_for).await
     }
 
     /// Like [`App::caller`], for routes that stop spending or list what can be stopped. They have a rate limit of their own
@@ -122,7 +127,7 @@ impl App {
             Scope::Read => Class::Read,
             Scope::Write | Scope::Submit => Class::Stop,
         };
-        self.caller_counted(headers, needed, Class::Stop, of_token).await
+        self.caller_counted(headers, needed, Class::Stop, of_token, Use::Once).await
     }
 
     /// Counts against `class` for a wallet's proof, and against `of_token` for an access token.
@@ -132,6 +137,7 @@ impl App {
         needed: Scope,
         class: Class,
         of_token: Class,
+        used_for: Use,
     ) -> Result<Caller, ApiError> {
         if let Some(secret) = headers::bearer(headers)? {
             let (caller, token) = self.token_caller(headers, secret).await?;
@@ -139,7 +145,7 @@ impl App {
             token::note_use(&self.db, &token, secret, self.clock.now()).await;
             return Ok(caller);
         }
-        let caller = self.caller_if_proven(headers, needed).await?.ok_or(ApiError::ProofRequired)?;
+        let caller = self.caller_of_call(headers, needed, used_for).await?.ok_or(ApiError::ProofRequired)?;
         limits::take(self, Subject::of(&caller, class), class).await?;
         Ok(caller)
     }

@@ -11,10 +11,11 @@ use gate::{Call, parse_body};
 use http::{HeaderMap, StatusCode};
 use ledger::earning;
 use ledger::fee::Split;
-use ledger::payments::wire;
+use ledger::payments::{claim, wire};
 use market::offer::Execution;
 use market::{Market, offer, party, respond, soul};
 use platform::auth::Scope;
+use platform::auth::nonce::Use;
 use platform::http::{ApiError, MarketError, headers, private_json, read_body};
 use serde_json::{Map, Value};
 use tools::soul::{EXECUTION, PURCHASE};
@@ -27,29 +28,28 @@ pub async fn purchase(State(market): State<Arc<Market>>, path: Path<String>, req
     let answer = async {
         let resource = market.app.resource_url(&parts);
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
+        let call = Call { tool: &PURCHASE, listing: None, resource: &resource, headers: &parts.headers, body };
         let offer = match offer::text(&market, &path, &parts.headers).await {
             Ok(offer) => offer,
             // A bought text stays readable, whatever is on sale now.
             Err(refused @ ApiError::Market(MarketError::NotForSale | MarketError::Unlisted)) => {
-                let answer = owned(&market, &path, None, &parts.headers).await?.ok_or(refused)?;
-                return check_form(&parts.headers, &body).map(|()| answer);
+                let answer = owned(&market, &path, None, &call).await?.ok_or(refused)?;
+                return check_form(&parts.headers, &call.body).map(|()| answer);
             }
             Err(error) => return Err(error),
         };
         let (soul, text) = (&offer.soul, &offer.text);
         if offer.price == Usdc::ZERO {
-            check_form(&parts.headers, &body)?;
+            check_form(&parts.headers, &call.body)?;
             let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
             let now = market.app.clock.now().to_string();
             let body = offer::handed_over(soul, text, &soul_md, Split::default(), &now);
             return Ok(private_json(StatusCode::OK, &body));
         }
-        if let Some(answer) = owned(&market, &path, Some(text.version), &parts.headers).await? {
-            return check_form(&parts.headers, &body).map(|()| answer);
+        if let Some(answer) = owned(&market, &path, Some(text.version), &call).await? {
+            return check_form(&parts.headers, &call.body).map(|()| answer);
         }
-        let call =
-            Call { tool: &PURCHASE, listing: Some(&offer.listing), resource: &resource, headers: &parts.headers, body };
-        market.gate.call(call).await
+        market.gate.call(Call { listing: Some(&offer.listing), ..call }).await
     };
     respond(answer.await)
 }
@@ -69,13 +69,15 @@ fn check_form(sent: &HeaderMap, body: &[u8]) -> Result<(), ApiError> {
     headers::is_dry_run(sent).map(drop)
 }
 
-/// A text that the caller bought. Requires a proof or an access token, because an address is public.
+/// A text that the caller bought: `version`, or without one the newest, if none is on sale. Requires a proof or an access
+/// token, because an address is public. A payment that the gate knows is left to it: it has the stored answer.
 async fn owned(
     market: &Market,
     name: &str,
     version: Option<u32>,
-    headers: &HeaderMap,
+    call: &Call<'_>,
 ) -> Result<Option<Response>, ApiError> {
+    let headers = call.headers;
     if headers.get("x-agent-proof").is_none() && headers::bearer(headers)?.is_none() {
         return Ok(None);
     }
@@ -87,7 +89,18 @@ async fn owned(
     };
     let Some(licence) = earning::licence(db, soul.slug.as_str(), named, version).await? else { return Ok(None) };
     let Some(text) = soul::load_version(db, soul.slug.as_str(), licence.version).await? else { return Ok(None) };
-    market.app.caller(headers, Scope::Read).await?;
+    let payment = wire::payment(headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message))?;
+    if let (Some(payment), Some(_)) = (&payment, version)
+        && claim::load(db, &payment.authorization, &market.app.config.chain).await?.is_some()
+    {
+        return Ok(None);
+    }
+    // A payment may be sent again with its proof.
+    let used_for = match &payment {
+        Some(payment) => Use::Pay { call: call.digest(), request: call.paid_digest(payment) },
+        None => Use::Once,
+    };
+    market.app.caller_again(headers, Scope::Read, used_for).await?;
     let soul_md = soul::load_text(&*market.app.blobs, &text.hash).await?;
     let body = offer::handed_over(&soul, &text, &soul_md, licence.split(), &licence.bought_at.to_string());
     Ok(Some(private_json(StatusCode::OK, &body)))
