@@ -306,6 +306,7 @@ const IN_SETTINGS_FILE: [&str; 11] = [
     "VOICE_COUNTRIES",
     "ESPEAK_PATH",
     "VOICE_DAILY_MINUTES",
+    "HOST_PLACES",
 ];
 
 /// Variables that a local stack sets directly, and the ones that name a secret in a deployed stack.

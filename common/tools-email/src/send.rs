@@ -192,6 +192,9 @@ pub static SPEC: ToolSpec = ToolSpec {
     refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned")],
     category: "communication",
     deadline: DEADLINE,
+    waits_for_hosts: Some(|input| {
+        attachments(input).iter().filter_map(|given| given["url"].as_str()).any(|url| !upload::is_named(url))
+    }),
     input: &[TO, SUBJECT, BODY, FROM, FROM_NAME, MODE, REPLY, ATTACHMENTS, QUOTE_ID],
     check,
     example: || json!({"to_address": "ada@example.com", "subject": "Hello", "body": "Shall we meet on Monday?"}),
@@ -360,6 +363,9 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let from = from.ok_or_else(|| ToolError::internal("the stored quote names no sender"))?;
     let mut rows: Vec<Recipient> = recipient::all(&db, task.request_id).await?;
     let is_first = rows.is_empty();
+    if !is_first {
+        task.reporter.must_end();
+    }
     let content = match quote::content(&toolbox, task.agent, &task.input, true).await {
         Ok(content) => content,
         Err(NoContent::Store(error)) => return Err(error.into()),
@@ -384,12 +390,13 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
     let mut attachments = Vec::new();
     if cannot_go_on.is_none() {
         let attached = timeout(FETCHING, attached(&toolbox, task, mail)).await;
-        match attached.unwrap_or_else(|_| Err(not_fetched("the attachments took too long").into())) {
+        match attached.unwrap_or_else(|_| Err(not_served("the attachments took too long").into())) {
             Ok(attached) => attachments = attached,
             Err(Stop::Failed(error)) if !is_first => cannot_go_on = Some(error.message),
             Err(stop) => return Err(stop),
         }
     }
+    task.reporter.must_end();
     let local = local(&toolbox, &content.to).await?;
     let domain = from.domain().to_owned();
     let count = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
@@ -527,6 +534,11 @@ async fn own_sender(toolbox: &Toolbox, task: &Task, from: &Address, now: Timesta
     refuse("address_taken", format!("another agent has taken {}; nothing was sent", from.as_str()))
 }
 
+/// The host of an attachment did not give it.
+fn not_served(why: &str) -> ToolError {
+    ToolError::unavailable(Unavailable::DestinationNotReachable, format!("{why}; no further mail was sent"))
+}
+
 fn not_fetched(why: &str) -> ToolError {
     ToolError::unavailable(Unavailable::SourceUnavailable, format!("{why}; no further mail was sent"))
 }
@@ -569,12 +581,12 @@ async fn fetched(toolbox: &Toolbox, key: &str, url: &str, filename: &str) -> Res
         return Ok((Some(content_type).filter(|text| !text.is_empty()), content));
     }
     let page = toolbox.fetcher.part(url).await;
-    let page = page.map_err(|error| not_fetched(&format!("the attachment {filename} was not fetched: {error}")))?;
+    let page = page.map_err(|error| not_served(&format!("the attachment {filename} was not fetched: {error}")))?;
     if page.status != 200 {
-        return Err(not_fetched(&format!("the attachment {filename} was answered with HTTP {}", page.status)).into());
+        return Err(not_served(&format!("the attachment {filename} was answered with HTTP {}", page.status)).into());
     }
     if page.truncated {
-        return Err(not_fetched(&format!("the attachment {filename} is larger than 5 MB or ended early")).into());
+        return Err(not_served(&format!("the attachment {filename} is larger than 5 MB or ended early")).into());
     }
     let content_type =
         page.content_type.as_deref().map(essence).filter(|kind| kind.len() <= 100 && is_media_type(kind));
@@ -901,7 +913,12 @@ fn nobody(failed: &[&Recipient]) -> ToolError {
         [_] => format!("the recipient did not get the mail: {first}"),
         _ => format!("none of {} recipients got the mail; the first reason: {first}", failed.len()),
     };
-    ToolError::unavailable(Unavailable::DestinationNotReachable, message)
+    // The provider took none of them for an hour: that is not the recipients' doing.
+    let is_late = failed.iter().all(|row| row.reason.as_deref() == Some(TOO_LATE));
+    ToolError::unavailable(
+        if is_late { Unavailable::SourceUnavailable } else { Unavailable::DestinationNotReachable },
+        message,
+    )
 }
 
 fn output() -> Value {

@@ -26,6 +26,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/web-read"],
     price: Price::Fixed(Usdc::from_micro(2_000)),
     deadline: Duration::from_secs(25),
+    waits_for_hosts: Some(|_| true),
     input: &[
         Field::required(
             "url",
@@ -62,7 +63,8 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let with_picture = task.input.get(SCREENSHOT) == Some(&Value::Bool(true));
         let left = task.deadline.millis() - toolbox.clock.now().millis();
         let left = Duration::from_millis(u64::try_from(left).unwrap_or_default()).saturating_sub(RESERVE);
-        let seen = toolbox.see_page(task.text("url"), with_picture, Instant::now() + left).await?;
+        let until = Instant::now() + left;
+        let seen = toolbox.see_page(task.text("url"), with_picture, until, &task.reporter).await?;
         let broken = |error: &dyn std::fmt::Display| ToolError::internal(error.to_string());
         let mut result = serde_json::to_value(&seen.read).map_err(|error| broken(&error))?;
         if let Some(picture) = seen.picture {

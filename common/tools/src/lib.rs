@@ -35,6 +35,7 @@ pub mod testing;
 pub mod top_up;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
@@ -104,22 +105,35 @@ impl Task {
 
 /// Reports the progress of a long job. Reports that come faster than they can be stored are skipped.
 #[derive(Clone, Debug, Default)]
-pub struct Reporter(Option<mpsc::UnboundedSender<Progress>>);
+pub struct Reporter {
+    progress: Option<mpsc::UnboundedSender<Progress>>,
+    must_end: Arc<AtomicBool>,
+}
 
 impl Reporter {
     /// A reporter, and the receiver of its reports.
     pub fn new() -> (Reporter, mpsc::UnboundedReceiver<Progress>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Reporter(Some(sender)), receiver)
+        (Reporter { progress: Some(sender), must_end: Arc::default() }, receiver)
     }
 
     /// Reports that `percent` of the work is done; `message` says what is running. It must not contain text of a page or an
     /// input.
     pub fn say(&self, percent: u8, message: impl Into<String>) {
-        if let Some(sender) = &self.0 {
+        if let Some(sender) = &self.progress {
             // The receiver is gone; the work continues.
             let _ = sender.send(Progress { message: Some(message.into()), percent: Some(percent.min(100)) });
         }
+    }
+
+    /// From here on the work does what costs money or cannot be repeated: its run is not broken off for others.
+    pub fn must_end(&self) {
+        self.must_end.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether the work has said so.
+    pub fn is_to_end(&self) -> bool {
+        self.must_end.load(Ordering::SeqCst)
     }
 }
 

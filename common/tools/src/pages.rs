@@ -13,7 +13,7 @@ use web::read::{self, ReadOptions, ReadResult};
 use web::search::index::StoredPage;
 use web::search::{Found, Query, Search, address};
 
-use super::{ToolError, Toolbox, Unavailable};
+use super::{Reporter, ToolError, Toolbox, Unavailable};
 use crate::spec::Need;
 
 /// Longest time the browser gets if the caller sets no limit.
@@ -50,12 +50,18 @@ impl Toolbox {
 
     /// Reads the main content of a page. The text is untrusted: see [`base::untrusted_text`].
     pub async fn read_page(&self, url: &str) -> Result<ReadResult, ToolError> {
-        Ok(self.see_page(url, false, Instant::now() + BROWSER_TIME).await?.read)
+        Ok(self.see_page(url, false, Instant::now() + BROWSER_TIME, &Reporter::default()).await?.read)
     }
 
     /// Reads a page, with a screenshot if wanted. The browser, if configured, is used for the screenshot, or if the page
     /// has no text without its scripts. It ends before `until`.
-    pub async fn see_page(&self, url: &str, with_picture: bool, until: Instant) -> Result<Seen, ToolError> {
+    pub async fn see_page(
+        &self,
+        url: &str,
+        with_picture: bool,
+        until: Instant,
+        reporter: &Reporter,
+    ) -> Result<Seen, ToolError> {
         let page = self.fetcher.read(url).await.map_err(explain)?;
         let (page, read) = self.parse(page).await?;
         let mut seen = Seen { read, picture: None, by_browser: false };
@@ -66,6 +72,8 @@ impl Toolbox {
                 true => Some(self.outbound.needed_key(BROWSER).await.map_err(|error| error.of(BROWSER))?),
                 false => None,
             };
+            // A browser may be paid by the page.
+            reporter.must_end();
             let shown = browser.show(&self.fetcher, key, page, with_picture, until).await;
             let shown =
                 shown.map_err(|error| ToolError::unavailable(Unavailable::SourceUnavailable, error.to_string()))?;
@@ -134,14 +142,15 @@ impl Toolbox {
     }
 }
 
-fn explain(error: FetchError) -> ToolError {
+/// The error of a page that its caller named. What a host does wrong is told apart from what a provider lacks.
+pub fn explain(error: FetchError) -> ToolError {
     let reason = match &error {
-        FetchError::NotReachable(_) | FetchError::NotAllowed(_) => Unavailable::DestinationNotReachable,
-        FetchError::Forbidden(_)
+        FetchError::NotReachable(_)
+        | FetchError::NotAllowed(_)
         | FetchError::TooManyRedirects
         | FetchError::DecompressionLimit
-        | FetchError::UnsupportedContent(_)
-        | FetchError::Protocol(_) => Unavailable::SourceUnavailable,
+        | FetchError::Protocol(_) => Unavailable::DestinationNotReachable,
+        FetchError::Forbidden(_) | FetchError::UnsupportedContent(_) => Unavailable::SourceUnavailable,
     };
     ToolError::unavailable(reason, error.to_string())
 }

@@ -228,6 +228,9 @@ pub struct ToolSpec {
     pub category: &'static str,
     /// Time limit of the work; after it the call fails and is refunded.
     pub deadline: Duration,
+    /// Whether the work waits for hosts that this input names; `None`: never. Such a run takes one of a few places in the workers, and is
+    /// broken off and begun anew later if it takes long while too many others do ([`crate::Reporter::must_end`]).
+    pub waits_for_hosts: Option<fn(&serde_json::Map<String, Value>) -> bool>,
     /// How long the result can be read: shorter for personal data. The receipt is kept.
     pub retention: Duration,
     pub input: &'static [Field],
@@ -366,6 +369,7 @@ impl ToolSpec {
         refusals: &[],
         category: "data",
         deadline: Duration::from_secs(60),
+        waits_for_hosts: None,
         retention: RETENTION,
         input: &[],
         judged: &[],

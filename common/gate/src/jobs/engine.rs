@@ -41,7 +41,7 @@ use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unava
 
 use super::input::Unread;
 use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
-use super::slots::{self, Slots};
+use super::slots::{self, End, Slots};
 use super::store::{self, MoveError, Refusal};
 use crate::work::Usage;
 
@@ -61,6 +61,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub const MOST_WAIT: Duration = Duration::from_secs(3600);
 /// Work that goes on in several runs is given up this long after its own time.
 const GRACE: Duration = Duration::from_secs(3600);
+/// A run that waits longer for hosts that its caller named needs one of the few places for that. If none is free, it is
+/// broken off and begins anew later.
+const BRIEF: Duration = Duration::from_secs(3);
 /// Interval at which the lease is renewed during work.
 const RENEW_AFTER: Duration = Duration::from_secs(20);
 /// Delay after a failed renewal.
@@ -141,7 +144,7 @@ pub enum Worked {
         /// Our tool has more to do and is run again after this pause.
         again_after: Option<Duration>,
     },
-    /// The soul or the buyer has reached its limit of concurrent jobs. Nothing was done; the job is retried later.
+    /// The soul or the buyer has reached its limit of concurrent jobs, or too many wait for hosts. The job is retried later.
     Busy,
     /// The input is lost, so there is no more work than earlier attempts have done.
     InputLost,
@@ -323,16 +326,23 @@ impl Engine {
                 return self.give_up(job, ToolError::unavailable(Unavailable::FrozenByOwner, message)).await;
             }
         }
-        // Our own work in the workers is limited per buyer: stalling sources of one buyer must not hold every worker. A job
-        // that waits for an event is only checked.
+        // Our own work in the workers is limited per buyer: stalling sources of one buyer must not hold every worker. So is
+        // what waits for hosts that callers name, of all buyers together: the other workers settle. A job that waits for an
+        // event is only checked.
         let needs_slot = patience == RunMode::Worker && job.sold.is_none() && !waits;
-        let slots = if needs_slot { self.take_slot(job).await? } else { None };
-        let worked = match &slots {
+        let by_hosts = needs_slot && self.waits_for_hosts(job).await;
+        let mut slots = if needs_slot { self.take_slots(job, by_hosts).await? } else { None };
+        let worked = match &mut slots {
             None if needs_slot => Ok(Ok(Worked::Busy)),
-            _ => self.do_work(job).await,
+            slots => self.do_work(job, slots.as_mut().filter(|_| by_hosts)).await,
         };
         if let Some(slots) = slots {
-            slots.release(&self.db, self.clock.now()).await;
+            let end = match &worked {
+                Ok(Ok(Worked::Done(_))) => End::Worked,
+                Ok(Err(error)) => End::of(error),
+                _ => End::Other,
+            };
+            slots.release_after(&self.db, job.agent, end, self.clock.now()).await;
         }
         match worked? {
             // The payment must not expire while the work goes on later, so it is settled first.
@@ -368,10 +378,20 @@ impl Engine {
         Ok(Progress::Moved)
     }
 
-    /// Takes one of the buyer's slots for a tool's work.
-    async fn take_slot(&self, job: &Job) -> Result<Option<Slots>, StoreError> {
-        let pools = [slots::of_buyer(job.agent)];
-        slots::take(&self.db, &pools, job.request_id.to_string(), self.needed(job), self.clock.now()).await
+    /// Takes one of the buyer's slots for a tool's work, and one of those for hosts.
+    async fn take_slots(&self, job: &Job, by_hosts: bool) -> Result<Option<Slots>, StoreError> {
+        let pools = [slots::of_buyer(job.agent), slots::of_hosts(self.toolbox.config.host_places)];
+        let pools = if by_hosts { &pools[..] } else { &pools[..1] };
+        slots::take(&self.db, pools, job.request_id.to_string(), self.needed(job), self.clock.now()).await
+    }
+
+    /// Whether the work begins with hosts that its caller named. Work that goes on has what it needed of them.
+    async fn waits_for_hosts(&self, job: &Job) -> bool {
+        let waits = self.runner(job).and_then(|runner| runner.spec.waits_for_hosts).filter(|_| !job.goes_on);
+        match waits {
+            Some(waits) => job.input.read(&*self.blobs).await.is_ok_and(|input| waits(&input)),
+            None => false,
+        }
     }
 
     fn runner(&self, job: &Job) -> Option<&'static Runner> {
@@ -382,7 +402,8 @@ impl Engine {
     async fn put_down(&self, job: &mut Job) -> Result<Progress, MoveError> {
         let now = self.clock.now();
         if now >= job.created.plus(MOST_WAIT) && !job.goes_on {
-            let message = "the job waited too long: its soul or buyer had the most jobs running that are allowed";
+            let message = "the job waited too long: as many jobs as are allowed were running, of its soul, of its buyer, or of \
+                           all that wait for slow hosts";
             return self.give_up(job, ToolError::unavailable(Unavailable::DeadlineExceeded, message)).await;
         }
         let pause = (FIRST_PAUSE * 2u32.pow(job.put_down.min(10))).min(LONGEST_PAUSE);
@@ -427,8 +448,13 @@ impl Engine {
         }
     }
 
-    /// Runs the work, ours or a seller's, and renews the lease meanwhile.
-    async fn do_work(&self, job: &mut Job) -> Result<Result<Worked, ToolError>, MoveError> {
+    /// Runs the work, ours or a seller's, and renews the lease meanwhile. `for_hosts`: the slots of work that waits for hosts
+    /// which its caller named.
+    async fn do_work(
+        &self,
+        job: &mut Job,
+        mut for_hosts: Option<&mut Slots>,
+    ) -> Result<Result<Worked, ToolError>, MoveError> {
         let input = match &job.sold {
             // Its runner reads it.
             Some(_) => Map::new(),
@@ -445,6 +471,7 @@ impl Engine {
         };
         let sold = job.clone();
         let (reporter, mut reports) = Reporter::new();
+        let reported = reporter.clone();
         let work = async {
             let outcome = match (&self.sellers, &sold.sold) {
                 (Some(sellers), Some(_)) => return sellers.run(&sold).await,
@@ -457,7 +484,8 @@ impl Engine {
             Attempted { outcome, used: sold.used }
         };
         tokio::pin!(work);
-        let (mut renewed, mut written) = (Instant::now(), job.progress.clone());
+        let begun = Instant::now();
+        let (mut renewed, mut written) = (begun, job.progress.clone());
         let mut was_taken = true;
         loop {
             let pause = match was_taken {
@@ -475,6 +503,16 @@ impl Engine {
                     job.progress = Some(report);
                     continue;
                 }
+                () = tokio::time::sleep_until(begun + BRIEF), if for_hosts.is_some() => {
+                    if let Some(slots) = for_hosts.take()
+                        && !reported.is_to_end()
+                        && !self.may_wait_long(job, slots).await?
+                        && !reported.is_to_end()
+                    {
+                        return Ok(Ok(Worked::Busy));
+                    }
+                    continue;
+                }
                 () = tokio::time::sleep_until(renewed + pause) => {}
             }
             let now = self.clock.now();
@@ -489,6 +527,12 @@ impl Engine {
             }
             renewed = Instant::now();
         }
+    }
+
+    /// Takes a place for a run that waits long for hosts.
+    async fn may_wait_long(&self, job: &Job, slots: &mut Slots) -> Result<bool, StoreError> {
+        let pool = slots::of_slow_hosts(self.toolbox.config.host_places);
+        slots.add(&self.db, &[pool], self.needed(job), self.clock.now()).await
     }
 
     /// Runs the tool under its deadline; with `is_over`, only to say what it has done ([`Task::is_over`]). A panic becomes

@@ -49,6 +49,9 @@ pub struct Config {
     pub token_prefixes: Vec<String>,
     /// `RATE_LIMIT_SCALE`: a number above 0 that multiplies every rate limit (`limits::Class`). Default 1.
     pub rate_limit_scale: Decimal,
+    /// `HOST_PLACES`: how many workers at once may wait for hosts that callers name, from 2 to 250; the others settle
+    /// payments and do other work. Default 10, half of the template's workers.
+    pub host_places: u8,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     /// `PRICES`: the operator's prices.
@@ -465,6 +468,7 @@ impl Config {
             allowed_origins: env.allowed_origins(),
             token_prefixes: env.token_prefixes(),
             rate_limit_scale: env.rate_limit_scale(),
+            host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
             chain,
             payments,
             prices: PriceTable::read(&mut env),
@@ -862,6 +866,7 @@ mod tests {
             ("VOICE_COUNTRIES", "+44"),
             ("ESPEAK_PATH", "/nowhere/espeak-ng"),
             ("VOICE_DAILY_MINUTES", "0"),
+            ("HOST_PLACES", "1"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -894,6 +899,7 @@ mod tests {
             "VOICE_COUNTRIES",
             "ESPEAK_PATH",
             "VOICE_DAILY_MINUTES",
+            "HOST_PLACES",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

@@ -35,6 +35,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     durable: true,
     category: "verification",
     deadline: Duration::from_secs(50),
+    waits_for_hosts: Some(|_| true),
     input: &[Field::required(
         "email",
         Kind::Text { min: 1, max: 320, format: None },
@@ -178,6 +179,8 @@ async fn ask_hosts(
         );
         return Err(ToolError { code: ErrorCode::RateLimited, reason: Some("domain_cap".to_owned()), message });
     }
+    // It counts as asked.
+    task.reporter.must_end();
     let deadline = Instant::now() + PROBE_TIME;
     let itself = [address.domain.clone()];
     let hosts = if found.mx.is_empty() { &itself[..] } else { &found.mx[..] };

@@ -7,6 +7,7 @@
 use base::encoding::percent_encoded;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tools::pages::explain;
 use tools::{ToolError, Toolbox, Unavailable};
 use url::Url;
 
@@ -171,10 +172,10 @@ fn links(html: &str) -> Vec<Url> {
 
 /// JSON at a path of the account's own server; `None` if there is none.
 async fn get(toolbox: &Toolbox, origin: &str, path: &str, end: Instant) -> Result<Option<Value>, ToolError> {
-    let unavailable = |message: String| ToolError::unavailable(Unavailable::SourceUnavailable, message);
+    let unavailable = |message: String| ToolError::unavailable(Unavailable::DestinationNotReachable, message);
     let page = tokio::time::timeout_at(end, toolbox.fetcher.get(&format!("{origin}{path}"))).await;
-    let page = page.map_err(|_| unavailable("the account's server did not answer in time".to_owned()))?;
-    let page = page.map_err(|error| unavailable(error.to_string()))?;
+    let page =
+        page.map_err(|_| unavailable("the account's server did not answer in time".to_owned()))?.map_err(explain)?;
     // A redirect to another origin is not this server's answer.
     let stayed = page.final_url.origin().ascii_serialization() == origin;
     match page.status {

@@ -29,6 +29,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     paths: &["/v1/tools/research/newsfeed", "/v1/tools/lookup/person-posts"],
     price: Price::Fixed(Usdc::from_micro(50_000)),
     deadline: Duration::from_secs(40),
+    waits_for_hosts: Some(|_| true),
     needs: subject::needs,
     retention: RETENTION,
     input: &[subject::ADDRESS_FIELD],

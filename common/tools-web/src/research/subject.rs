@@ -7,7 +7,7 @@ use platform::net::{FetchPolicy, Page, check_url};
 use platform::store::daily;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
-use tools::pages::SEARCHED_WITH;
+use tools::pages::{SEARCHED_WITH, explain};
 use tools::spec::{Need, ToolSpec};
 use tools::{Task, ToolError, Toolbox, Unavailable};
 use tools_people::enrichment::input::URL_KIND;
@@ -85,10 +85,9 @@ pub fn not_configured(message: &str) -> ToolError {
 
 /// Fetches a raw page under the same rules as [`Toolbox::read_page`], for its links and feeds.
 pub async fn fetch(toolbox: &Toolbox, url: &str, end: Instant) -> Result<Page, ToolError> {
-    let unavailable = |message: String| ToolError::unavailable(Unavailable::SourceUnavailable, message);
+    let unavailable = |message: String| ToolError::unavailable(Unavailable::DestinationNotReachable, message);
     let page = tokio::time::timeout_at(end, toolbox.fetcher.read(url)).await;
-    let page = page.map_err(|_| unavailable("the page did not answer in time".to_owned()))?;
-    let page = page.map_err(|error| unavailable(error.to_string()))?;
+    let page = page.map_err(|_| unavailable("the page did not answer in time".to_owned()))?.map_err(explain)?;
     if page.status / 100 != 2 {
         return Err(unavailable(format!("the page answered {}", page.status)));
     }
