@@ -19,7 +19,9 @@ use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailab
 use tools_email::send;
 use tools_web::web_read;
 
+use crate::souls_market::{Shop, buy};
 use crate::souls_turns::{ended, job};
+use crate::support::receiver::Receiver;
 use crate::support::{Answer, Payer, READ_PATH, books, eventually, run, stack_with};
 
 const QUOTE: &str = "/v1/tools/email/quote";
@@ -246,5 +248,35 @@ fn a_mail_that_was_broken_off_at_its_attachment_arrives_once() {
         assert_eq!(inbox["count"], 1, "{inbox}");
         assert_eq!(books::audit(db, ada.agent()).await.credits.micro(), 0);
         assert_eq!(ada.balance(&stack).await, 1_000_000 - u128::from(MAIL), "charged once");
+    });
+}
+
+/// A seller's endpoint is a host that somebody names, too. Its worker is reminded when a place is free.
+#[test]
+fn a_sellers_webhook_takes_a_place_too() {
+    run(async {
+        let receiver = Receiver::start().await;
+        let stack =
+            stack_with(|options| options.with("LOCAL_FETCH_ALLOW", receiver.allowed()).with("HOST_PLACES", "2")).await;
+        let (db, clock) = (&stack.app.db, &stack.app.clock);
+        let shop = Shop::with(&stack, "with-a-hook", json!({"webhook_url": receiver.url})).await;
+        let mut places = Vec::new();
+        for holder in ["one", "another"] {
+            let hosts = [slots::of_hosts(stack.config.host_places)];
+            let place = slots::take(db, &hosts, holder.to_owned(), Duration::from_secs(600), clock.now()).await;
+            places.push(place.expect("a database").expect("a place"));
+        }
+        let bought = buy(&shop, &Payer::new(&stack).await, "x").await;
+        let id = RequestId::of_soul_job(&bought).expect("an id");
+        eventually("the job to be handed over", || async {
+            (job(&stack, id).await.handed_until.is_some() && stack.queue.is_idle()).then_some(())
+        })
+        .await;
+        assert_eq!(receiver.count(), 0, "all places are taken");
+        for place in places {
+            place.release(db, clock.now()).await;
+        }
+        stack.queue.push(Message::Job { request_id: id, trace: None }.to_json());
+        eventually("the webhook", || async { (receiver.count() == 1).then_some(()) }).await;
     });
 }

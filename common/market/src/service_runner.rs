@@ -11,7 +11,7 @@ use gate::app::App;
 use gate::jobs::engine::{Attempted, ServiceRunner, Worked};
 use gate::jobs::job::Job;
 use gate::jobs::meter::JobMeter;
-use gate::jobs::store;
+use gate::jobs::{slots as places, store};
 use gate::work::checks::run_checks;
 use gate::work::{self, Commission, Report, Spending, Unrecorded, Usage};
 use ledger::earning::Sold;
@@ -346,6 +346,14 @@ impl SoulServiceRunner {
     /// reminded.
     async fn tell(&self, job: &Job, soul: &str, service: &str, terms: &Terms) {
         let Some(url) = &terms.webhook_url else { return };
+        // Sellers' endpoints that answer nothing must not hold up the workers either.
+        let (holder, now) = (job.request_id.to_string(), self.clock.now());
+        let hosts = [places::of_hosts(self.toolbox.config.host_places)];
+        let place = match places::take(&self.db, &hosts, holder, TELL_FOR, now).await {
+            Ok(Some(place)) => place,
+            Ok(None) => return log::event("webhook", json!({"soul": soul, "service": service, "error": "no place"})),
+            Err(error) => return log::failure("no place could be taken to remind a worker", &error),
+        };
         let secret = webhook::secret(&self.webhook_key, soul, service, terms.webhook_number);
         let body = json!({
             "type": "soul.job.created",
@@ -366,6 +374,7 @@ impl SoulServiceRunner {
                 log::event("webhook", json!({"soul": soul, "service": service, "error": error.to_string()}));
             }
         }
+        place.release(&self.db, self.clock.now()).await;
     }
 }
 
