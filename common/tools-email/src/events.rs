@@ -18,6 +18,7 @@ use tools::Toolbox;
 
 use crate::address::Address;
 use crate::domain;
+use crate::identity::{May, Proofs};
 use crate::mailbox::Verdicts;
 use crate::notices;
 use crate::providers::{clean_reason, ses};
@@ -275,8 +276,9 @@ pub async fn take(toolbox: &Toolbox, mail: Value, event_id: &str) -> Result<(), 
 }
 
 async fn knows_any(toolbox: &Toolbox, to: &[Address]) -> Result<bool, StoreError> {
+    let mut proofs = Proofs::new(May::Write);
     for address in to {
-        if receive::knows(toolbox, address).await? {
+        if receive::knows(toolbox, address, &mut proofs).await? {
             return Ok(true);
         }
     }
