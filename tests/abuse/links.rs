@@ -22,6 +22,7 @@ async fn mail_with_attachment(it: &Deployed, payer: &Payer, content: Vec<u8>) ->
         agent: payer.agent(),
         to: Address::parse("a@agents.test").unwrap(),
         from: "b@example.com".to_owned(),
+        from_agent: None,
         from_name: None,
         reply_to: None,
         subject: "Letters".to_owned(),

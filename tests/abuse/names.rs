@@ -136,6 +136,7 @@ fn mail_names_the_agent_that_sent_it() {
         let arrived = Envelope {
             from: Some(Address::parse("jane@example.com").expect("an address")),
             to: std::slice::from_ref(&to),
+            source: None,
             event_id: "outside",
             received_at: stack.app.clock.now(),
             verdicts: Verdicts::default(),
