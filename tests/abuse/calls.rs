@@ -17,6 +17,7 @@ use tools_sms::number::Number;
 use tools_sms::opt_out::{self, Why};
 use tools_sms::velocity::{self, MAX_TO_BLOCK, MAX_TO_BLOCK_OF_AGENT, MAX_TO_BLOCK_OF_STRANGERS};
 use tools_sms::{phone, send};
+use tools_voice::outside::MAX_NEW_TARGETS_A_DAY;
 use tools_voice::{failures, outbound};
 use tools_web::research::subject::MAX_UNREAD_A_DAY;
 
@@ -308,6 +309,7 @@ fn minutes_that_a_call_did_not_use_come_back_once() {
 #[test]
 fn calls_are_not_passed_on_to_numbers_of_the_operator() {
     run(async {
+        one_day().await;
         let vapi = Vapi::start().await;
         let stack = vapi.stack().await;
         let (_, of_ada) = Agent::with_number(&stack).await;
@@ -318,6 +320,13 @@ fn calls_are_not_passed_on_to_numbers_of_the_operator() {
         let refused = bob.put(&of_bob, &to(free)).await;
         assert_eq!(refused.error(), (400, "invalid_request".to_owned()), "{}", refused.text);
         assert_eq!(refused.json()["details"][0]["path"], "transfer_number", "{}", refused.text);
+        // The provider is asked for its numbers, and only so often.
+        let (db, day) = (&stack.app.db, stack.app.clock.now().secs().div_euclid(24 * 3600));
+        let key = Key::new(format!("RATE#{}#targets", bob.payer.agent()), day.to_string());
+        let full = json!({"used": MAX_NEW_TARGETS_A_DAY, "expires": i64::MAX});
+        db.write(Write::put(&db.tables.agents, key, &full).expect("a row")).await.expect("a database");
+        let refused = bob.put(&of_bob, &to("+14155552674")).await;
+        assert_eq!(refused.error(), (429, "voice_limit_reached".to_owned()), "{}", refused.text);
         // Agents here are passed on to each other. Over the operator's line, nobody is.
         assert_eq!(bob.put(&of_bob, &to(of_ada.number.as_str())).await.status, 200);
         vapi.rings("019v", line_of(&of_bob), stack.app.clock.now());

@@ -25,7 +25,7 @@ use messages::run::Stop;
 use platform::config::Config;
 use platform::http::{ApiError, log};
 use platform::store::db::Query;
-use platform::store::{Db, Key, StoreError, Write, WriteError};
+use platform::store::{Db, Key, StoreError, Write, WriteError, daily};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tools::{ErrorCode, Output, Source, Task, ToolError, Toolbox, Unavailable};
@@ -51,6 +51,8 @@ use crate::velocity;
 /// operator: a deployment's `RATE_LIMIT_SCALE` does not raise them.
 pub const MAX_MINUTES_A_DAY: u32 = 60;
 pub const MAX_CALLS_A_DAY: u32 = 20;
+/// Most numbers that an agent puts as a new transfer number in a UTC day.
+pub const MAX_NEW_TARGETS_A_DAY: u32 = 20;
 
 /// The place of the first number of a job.
 const FIRST: u32 = 0;
@@ -346,13 +348,21 @@ pub fn check_country(config: &Config, to: &Number) -> Result<(), ApiError> {
 
 /// Refuses a number that calls are to be passed on to, and that is the operator's and no agent's: the operator would pay for both
 /// ends of a call that nobody takes. An agent's number takes calls from agents here; calls from outside are not passed on to it
-/// ([`reachable_by_line`]).
+/// ([`reachable_by_line`]). The provider is asked for the operator's numbers, and settings cost nothing: so each check counts.
 ///
 /// # Errors
-/// 400 `invalid_request`; 503 `provider_unavailable` if the provider does not tell the operator's numbers.
-pub async fn check_target(toolbox: &Toolbox, to: &Number) -> Result<(), ApiError> {
-    if phone::owner_of(&toolbox.db, to).await?.is_some() {
+/// 400 `invalid_request`; 429 `voice_limit_reached`; 503 `provider_unavailable` if the provider does not tell the numbers.
+pub async fn check_target(toolbox: &Toolbox, agent: AgentId, to: &Number) -> Result<(), ApiError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    if phone::owner_of(db, to).await?.is_some() {
         return Ok(());
+    }
+    if !daily::take(db, format!("RATE#{agent}#targets"), MAX_NEW_TARGETS_A_DAY, now).await? {
+        let most = MAX_NEW_TARGETS_A_DAY;
+        return Err(velocity::limit_reached(
+            format!("an agent sets at most {most} new transfer numbers in a UTC day"),
+            now,
+        ));
     }
     match is_of_operator(toolbox, to, Instant::now() + LINES).await {
         Ok(false) => Ok(()),

@@ -52,7 +52,7 @@ pub async fn put(State(state): State<Voice>, Segment(id): Segment, headers: Head
             let before = settings::load(&app.db, caller.agent, phone.id).await?;
             // What was checked is not asked for again.
             if before.and_then(|before| before.config.transfer_number).as_ref() != Some(to) {
-                outside::check_target(state.toolbox(), to).await?;
+                outside::check_target(state.toolbox(), caller.agent, to).await?;
             }
         }
         state.toolbox().judge.judge(&said(&config)).await?;

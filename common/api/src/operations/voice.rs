@@ -200,6 +200,7 @@ pub static OPERATIONS: &[Operation] = &[
             (400, "country_not_allowed"),
             (400, "emergency_number_blocked"),
             (400, "content_blocked"),
+            (429, "voice_limit_reached"),
             (503, "provider_unavailable"),
             TAKEN,
             REUSED,
