@@ -79,6 +79,8 @@ mod most {
     pub const APPROVAL: f64 = 300.0;
     /// Write units of a registration.
     pub const REGISTRATION: f64 = 60.0;
+    /// Write units of an agent's first addresses, on one domain of the operator's.
+    pub const ADDRESS: f64 = 4.0;
     /// Read units of a search.
     pub const SEARCH: f64 = 100.0;
     /// Gas of a transfer, with its tag.
@@ -156,6 +158,7 @@ fn rows() -> Vec<String> {
     let written = proven + (most::WRITTEN - most::PROVEN) * WRITE;
     let approval = proven + most::APPROVAL * WRITE;
     let registration = REQUEST + most::REGISTRATION * WRITE + 5e-6;
+    let address = proven + most::ADDRESS * WRITE;
     let search = REQUEST + most::SEARCH * READ + WRITE + most::SMALL / BYTES * price::GIB;
     let life = LIFETIME.as_secs_f64() / 60.0;
     // A message every nine minutes keeps the connection open.
@@ -253,6 +256,14 @@ fn rows() -> Vec<String> {
             registration,
             &window(Class::Register),
             Some(a_day(Class::Register) * registration),
+            None,
+        ),
+        row(
+            "the first mail addresses of a wallet without money, kept for good",
+            "source",
+            address,
+            &window(Class::Address),
+            Some(a_day(Class::Address) * address),
             None,
         ),
         row(

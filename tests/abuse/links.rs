@@ -6,9 +6,8 @@ use api::routes;
 use base::ids::random_uuid;
 use gate::limits::{RateLimitSlot, Subject};
 use gate::links;
-use tools_email::address::Address;
 use tools_email::compose::Attached;
-use tools_email::mailbox::{self, Body, Inbound, StoredAttachment, Verdicts};
+use tools_email::mailbox::{self, Body, Inbound};
 
 use super::*;
 
@@ -17,26 +16,12 @@ async fn mail_with_attachment(it: &Deployed, payer: &Payer, content: Vec<u8>) ->
     let (now, id) = (it.stack.app.clock.now(), random_uuid());
     let size = u32::try_from(content.len()).unwrap();
     let (filename, content_type) = ("letters.bin".to_owned(), "text/html".to_owned());
-    let mail = Inbound {
-        id,
-        agent: payer.agent(),
-        to: Address::parse("a@agents.test").unwrap(),
-        from: "b@example.com".to_owned(),
-        from_agent: None,
-        from_name: None,
-        reply_to: None,
-        subject: "Letters".to_owned(),
-        message_id: None,
-        references: Vec::new(),
-        thread_id: id,
-        in_reply_to_sent: None,
-        received_at: now,
-        size: 2 * size,
-        is_cut: false,
-        verdicts: Verdicts::default(),
-        attachments: vec![StoredAttachment { filename: filename.clone(), content_type: content_type.clone(), size }],
-        expires: now.plus(Duration::from_secs(86_400)).secs(),
-    };
+    let mail: Inbound = serde_json::from_value(json!({
+        "id": id, "agent": payer.agent(), "to": "a@agents.test", "from": "b@example.com", "subject": "Letters",
+        "thread_id": id, "received_at": now, "size": 2 * size, "expires": now.plus(Duration::from_secs(86_400)).secs(),
+        "attachments": [{"filename": filename, "content_type": content_type, "size": size}],
+    }))
+    .unwrap();
     let body = Body { text: "See the file.".to_owned(), html: None };
     let (db, blobs) = (&it.stack.app.db, &*it.stack.app.blobs);
     assert!(
@@ -148,5 +133,32 @@ fn wallets_without_money_share_their_sources_questions() {
         let asked = until_limited(2 * limit, async |turn| balance(&wallets[turn % 2]).await).await;
         assert_eq!((asked.len(), it.node.take_seen().len()), (limit, limit));
         assert_eq!(balance(&owner).await.status, 200, "one with money has a limit of its own");
+    });
+}
+
+/// What a free read writes for good has a limit by source, whatever the wallet.
+#[test]
+fn first_addresses_of_wallets_without_money_are_limited_per_source() {
+    run(async {
+        let it = deployed().await;
+        let domains = async |payer: &Payer| {
+            let proof = it.proof(payer, "read");
+            payer.client.get("/v1/tools/email/domains", &[("x-agent-proof", &proof)]).await
+        };
+        let limit = Class::Address.limit();
+        let source = platform::http::limit::name_of("127.0.0.1".parse().ok());
+        it.use_up(&format!("RATE#{source}#{}", limit.name), limit.count.into(), 1).await;
+        let first = Payer::with(&it.stack, 0).await;
+        it.database.take_seen();
+        let listed = domains(&first).await;
+        assert_eq!(listed.status, 200, "{}", listed.text);
+        let units = write_units(&it.database.take_seen());
+        println!("first addresses take {units} write units");
+        assert!(units <= most::PROVEN + 1.0 + most::ADDRESS, "{units}");
+        assert_eq!(domains(&Payer::with(&it.stack, 0).await).await.error(), (429, "rate_limit_exceeded".to_owned()));
+        assert_eq!(domains(&first).await.status, 200, "it has its addresses");
+        let owner = Payer::with(&it.stack, 0).await;
+        owner.give_credits(&it.stack, 50_000).await;
+        assert_eq!(domains(&owner).await.status, 200);
     });
 }

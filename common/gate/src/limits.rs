@@ -15,6 +15,7 @@
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
 //! | `result` | large results that are read again and lists of files, in KiB ([`take_result`]) | job and reader ([`Reader`]) |
 //! | `stored` | large inputs of paid calls and uploads, in KiB | agent |
+//! | `address` | first mail addresses of wallets without money, which are kept for good | source address |
 //! | `files` | files that are handed out by link, in KiB ([`crate::links`]) | agent that owns them |
 //! | `recording` | openings of links to recordings; questions to a call's provider where its recording is | source address; call, and agent that owns it |
 //! | `chain` | chain requests without a purchase ([`may_ask_chain`]) | source address; wallets that have paid separately |
@@ -96,6 +97,8 @@ pub enum Class {
     Result,
     /// Large inputs of paid calls, and uploads for them, in KiB: blobs that stay when the call fails and is paid back.
     Stored,
+    /// First mail addresses of wallets without money.
+    Address,
     /// Files that are handed out by link: attachments of mails, screenshots. In KiB.
     Files,
     /// Openings of links to recordings of calls, and questions to providers where these are.
@@ -139,6 +142,7 @@ impl Class {
             Class::Export => Limit { name: "export", count: 1024 * 1024, window: DAY },
             Class::Result => Limit { name: "result", count: 20 * 1024, window: DAY },
             Class::Stored => Limit { name: "stored", count: 256 * 1024, window: DAY },
+            Class::Address => Limit { name: "address", count: 100, window: DAY },
             Class::Files => Limit { name: "files", count: 1024 * 1024, window: DAY },
             Class::Recording => Limit { name: "recording", count: 30, window: MINUTE },
             Class::Chain => Limit { name: "chain", count: 20, window: MINUTE },

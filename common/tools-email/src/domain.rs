@@ -353,7 +353,14 @@ pub async fn ensure_default(
     Ok(shown(domains))
 }
 
-/// What [`ensure_default`] would return, without a write: for callers that only name an agent.
+/// Whether [`ensure_default`] would write for an agent without money.
+pub async fn is_new_without_money(db: &Db, config: &Config, agent: AgentId) -> Result<bool, StoreError> {
+    let known = rows(db, agent).await?;
+    let is_known = |domain: &String| known.iter().any(|row| row.domain.eq_ignore_ascii_case(domain));
+    Ok(!config.email.domains.iter().all(is_known) && !ledger::account::load(db, agent).await?.is_proven())
+}
+
+/// What [`ensure_default`] would return, without a write: for callers that only look.
 pub async fn with_defaults(
     db: &Db,
     config: &Config,

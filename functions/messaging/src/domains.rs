@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use base::clock::Timestamp;
+use gate::limits::{self, Class, Subject};
 use gate::{empty_body, respond};
 use http::{HeaderMap, StatusCode};
 use platform::auth::Scope;
@@ -24,6 +25,10 @@ pub async fn list(State(state): State<Messaging>, headers: HeaderMap) -> Respons
         let app = state.app();
         let caller = app.caller(&headers, Scope::Read).await?;
         let now = app.clock.now();
+        // They stay for good, and a wallet costs nothing.
+        if domain::is_new_without_money(&app.db, &app.config, caller.agent).await? {
+            limits::take(app, Subject::source(), Class::Address).await?;
+        }
         let mut found = domain::ensure_default(&app.db, &app.config, caller.agent, now).await?;
         found.retain(|domain| !matches!(domain.pool_status, PoolStatus::Removed));
         found.sort_by(|one, other| (one.created, &one.domain).cmp(&(other.created, &other.domain)));
