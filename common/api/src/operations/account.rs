@@ -133,7 +133,7 @@ pub static NOTIFICATION: Named = Named {
         has("type", Shape::Text).about(
             "job_completed, job_failed, credit_issued, budget_warning, budget_exceeded, approval_decided, soul_sale, \
              soul_job_completed, payout_completed, email_received, email_bounced, email_stopped, sms_completed, sms_received, \
-             webhook_failed, …",
+             email_refused, webhook_failed, …",
         ),
         has("title", Shape::Text),
         may("body", Shape::Text),
