@@ -80,7 +80,7 @@ mod most {
     /// Write units of a registration.
     pub const REGISTRATION: f64 = 60.0;
     /// Write units of an agent's first addresses, on one domain of the operator's.
-    pub const ADDRESS: f64 = 4.0;
+    pub const ADDRESS: f64 = 5.0;
     /// Read units of a search.
     pub const SEARCH: f64 = 100.0;
     /// Gas of a transfer, with its tag.
@@ -664,7 +664,7 @@ fn registrations_and_searches_are_limited_per_source() {
         it.database.take_seen();
         let registered = until_limited(20, async |call| {
             let body = json!({
-                "name": "A soul", "slug": format!("abuse-{call}"), "bio": "words ".repeat(40).trim(),
+                "name": "A soul", "slug": format!("words-{call}"), "bio": "words ".repeat(40).trim(),
                 "soul_md": format!("# {call}\n\n{}", "It writes many words about many things. ".repeat(400)), "soul_price": 2,
                 "service": {"name": "Many words", "slug": "words", "price_usd": 0.5, "executor": "worker"},
             });
