@@ -245,8 +245,10 @@ async fn sender(toolbox: &Toolbox, task: &Task, locked: &Locked, to: &[Number], 
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let mut outside = quote::outside(db, to).await?;
     // Those who said STOP get nothing.
-    let own = phone::of_agent(db, task.agent, &locked.source).await?;
-    if let Some(own) = own.filter(|own| own.lost_at.is_none()) {
+    if !outside.is_empty()
+        && let Some(own) = phone::of_agent(db, task.agent, &locked.source).await?
+        && own.lost_at.is_none()
+    {
         outside = opt_out::without(db, &own.number, outside).await?;
     }
     let (segments, most) = (locked.segments_to(&outside), toolbox.config.sms.daily_segments);
