@@ -79,6 +79,11 @@ impl Agent {
         self.payer.client.post(QUOTE, &headers, body).await
     }
 
+    /// The same, proven: only then is it told what limits its mails.
+    pub async fn ask_proven(&self, body: &Value) -> Answer {
+        self.payer.client.post(QUOTE, &[("x-agent-proof", &self.payer.proof("read"))], body).await
+    }
+
     pub async fn quote(&self, body: &Value) -> Value {
         let answer = self.ask(body).await;
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -872,7 +877,7 @@ fn concurrent_sends_never_exceed_the_days_limit() {
         assert_eq!(reached(&ada.mail(&mail_to(boxes(&bob, FIRST_DAY - 1))).await), FIRST_DAY - 1);
 
         let body = mail_to(bob.address.as_str());
-        let quotes = [ada.quote(&body).await, ada.quote(&body).await];
+        let quotes = [ada.ask_proven(&body).await.json(), ada.ask_proven(&body).await.json()];
         let sent = quotes.iter().map(|quote| {
             let (ada, quote, body) = (ada.clone(), quote.clone(), body.clone());
             async move { ada.ended(ada.send(&quote, &body).await).await }
@@ -886,7 +891,12 @@ fn concurrent_sends_never_exceed_the_days_limit() {
         assert_eq!(bob.mails().await.len(), FIRST_DAY);
         let listed = ada.payer.get(DOMAINS).await.json()["domains"][0].clone();
         assert_eq!(listed["daily_sent_count"], FIRST_DAY);
-        assert_eq!(ada.ask(&body).await.error(), (400, "no_sending_domain".to_owned()), "nothing is left");
+        let full = (400, "no_sending_domain".to_owned());
+        assert_eq!(ada.ask_proven(&body).await.error(), full, "nothing is left");
+        // Whoever only names it is not told, and cannot pay for more than is left.
+        let quote = ada.quote(&body).await;
+        let before = ada.money(&stack).await;
+        assert_eq!((ada.send(&quote, &body).await.error(), ada.money(&stack).await), (full, before));
     });
 }
 

@@ -54,20 +54,20 @@ fn the_days_limit_binds_named_addresses_and_own_domains() {
         let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
         let named = |to: Vec<String>, from: &str| with(mail_to(to), json!({"from_address": from}));
         let shop = "shop@agents.test";
-        assert_eq!(ada.ask(&named(boxes(&bob, FIRST_DAY + 1), shop)).await.error(), full());
+        assert_eq!(ada.ask_proven(&named(boxes(&bob, FIRST_DAY + 1), shop)).await.error(), full());
         assert_eq!(reached(&ada.mail(&named(boxes(&bob, FIRST_DAY - 1), shop)).await), FIRST_DAY - 1);
         let last = named(boxes(&bob, 1), &ada.address);
-        let quotes = [ada.quote(&last).await, ada.quote(&last).await];
+        let quotes = [ada.ask_proven(&last).await.json(), ada.ask_proven(&last).await.json()];
         let (sender, mail) = (&ada, &last);
         let sends = quotes.iter().map(|quote| async move { sender.ended(sender.send(quote, mail).await).await });
         let mut statuses: Vec<Value> = join_all(sends).await.iter().map(|job| job["status"].clone()).collect();
         statuses.sort_by_key(Value::to_string);
         assert_eq!(statuses, ["completed", "failed"]);
         assert_eq!(bob.mails().await.len(), FIRST_DAY);
-        assert_eq!(ada.ask(&last).await.error(), full());
+        assert_eq!(ada.ask_proven(&last).await.error(), full());
 
         prove(&stack, &zone, &ada, "firm.test").await;
-        assert_eq!(ada.ask(&named(outside(FIRST_DAY + 1), "ada@firm.test")).await.error(), full());
+        assert_eq!(ada.ask_proven(&named(outside(FIRST_DAY + 1), "ada@firm.test")).await.error(), full());
         assert_eq!(ses.asked().len(), 0);
     });
 }
@@ -83,7 +83,7 @@ fn who_bounces_too_often_is_stopped_and_told() {
         let (ada, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
         warm_up(&stack, ada.payer.agent()).await;
         let more = with(mail_to("john@example.com"), json!({"from_address": ada.address}));
-        let before = ada.quote(&more).await;
+        let before = ada.ask_proven(&more).await.json();
         assert_eq!(reached(&ada.mail(&mail_to(outside(FIRST_DAY))).await), FIRST_DAY);
         let sent = ses.asked();
         for (number, asked) in sent.iter().take(5).enumerate() {
@@ -91,7 +91,7 @@ fn who_bounces_too_often_is_stopped_and_told() {
             publish(&stack, &number.to_string(), event("Bounce", asked, permanent(asked.to()))).await;
         }
 
-        let refused = ada.ask(&more).await;
+        let refused = ada.ask_proven(&more).await;
         assert_eq!(refused.error(), (403, "sending_stopped".to_owned()));
         let message = refused.json()["message"].as_str().expect("a message").to_owned();
         assert!(message.contains("of 20 mails") && message.contains("postmaster@agents.test"), "{message}");
@@ -130,7 +130,7 @@ fn new_recipients_wait_when_too_many_mails_of_all_come_back() {
         let write = write.bind("handed", 499).unwrap().bind("bounced", 49).unwrap();
         stack.app.db.write(write).await.expect("a database");
         let to_both = mail_to(json!(["jane@example.com", "new@example.com"]));
-        let before = bob.quote(&to_both).await;
+        let before = bob.ask_proven(&to_both).await.json();
 
         publish(&stack, "2", event("Bounce", &asked("gone@example.com"), permanent("gone@example.com"))).await;
         assert_eq!(bob.ask(&to_both).await.error(), (503, "new_recipients_stopped".to_owned()));

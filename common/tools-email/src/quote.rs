@@ -5,8 +5,8 @@
 //! that the agent proves to control by a DNS record.
 //!
 //! A quote only looks: anyone may ask for one in an agent's name, and pay for nothing. What it finds, the paid send writes.
-//! Only a caller that proved to be the agent gets its default addresses here, may answer its mails, and has its own domains
-//! set up at the provider ([`identity`]).
+//! Only a caller that proved to be the agent is told what limits its mails, may answer them, and has its own domains set up at
+//! the provider ([`identity`]). Whoever pays for a quote that was not proven is told before the payment is taken.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub(crate) const WARNING: &str = "warning";
 const EACH: &str = "each";
 /// Mail cannot be sent from the domain: it is not proven to be the caller's, or not set up at the provider.
 const UNPROVEN: &str = "unproven";
+/// The asker was not proven, and was not told what limits the agent's mails.
+const UNTOLD: &str = "untold";
 
 /// Beginning of the addresses that agents get by themselves.
 const AGENTS_OWN: &str = "agent-";
@@ -216,20 +218,25 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let (now, db, config) = (toolbox.clock.now(), &toolbox.db, &toolbox.config);
     let content = content(&toolbox, agent, &request.input, request.proven).await?;
     check_reachable(&toolbox, &content.to).await?;
-    check_outside(&toolbox, agent, &content.to, now).await?;
+    if request.proven {
+        check_standing(&toolbox, agent, &content.to).await?;
+    }
+    check_outside(&toolbox, &content.to, now).await?;
     let recipients = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let named = request.input.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
-    let domains = match request.proven {
-        true => domain::ensure_default(db, config, agent, now).await?,
-        false => domain::with_defaults(db, config, agent, now).await?,
-    };
+    let domains = domain::with_defaults(db, config, agent, now).await?;
+    // How much the agent sent today is told to nobody else.
+    let room = if request.proven { recipients } else { 0 };
     let may = if request.proven { May::Ask } else { May::Look };
     let sender = match named {
-        Some(named) => pinned(&toolbox, agent, &domains, named, recipients, may, now).await?,
-        None => pooled(&toolbox, domains, recipients, may, now).await?,
+        Some(named) => pinned(&toolbox, agent, &domains, named, room, may, now).await?,
+        None => pooled(&toolbox, domains, recipients, room, may, now).await?,
     };
     check_name(&toolbox, &request.input, &sender.from)?;
     let mut asked = asked(&sender, request.tool.price.usual(), recipients);
+    if !request.proven {
+        asked.locked.insert(UNTOLD.to_owned(), json!(true));
+    }
     // The owner's rules see the recipients of a reply, too.
     if !request.input.contains_key("to_address") {
         asked.locked.insert("to_address".to_owned(), json!(content.to));
@@ -260,11 +267,27 @@ async fn check_reachable(toolbox: &Toolbox, to: &[Address]) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Refuses addresses outside if mail there is stopped, or has no room today.
+/// Refuses addresses outside if the agent's mail there is stopped.
 ///
 /// # Errors
-/// 403 `sending_stopped`, 429 `email_limit_reached`, 503 `new_recipients_stopped`.
-async fn check_outside(toolbox: &Toolbox, agent: AgentId, to: &[Address], now: Timestamp) -> Result<(), ApiError> {
+/// 403 `sending_stopped`.
+async fn check_standing(toolbox: &Toolbox, agent: AgentId, to: &[Address]) -> Result<(), ApiError> {
+    let Some(rates) = standing::stopped(&toolbox.db, agent).await? else { return Ok(()) };
+    let mut proofs = Proofs::new(May::Read);
+    for address in to {
+        if !receive::is_local(toolbox, address, &mut proofs).await? {
+            let message = format!("your mail is stopped: {}; {}", rates.told(), standing::next_step(toolbox));
+            return Err(ApiError::Tool { status: StatusCode::FORBIDDEN, code: standing::STOPPED, message });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses addresses outside if all mail there is stopped, or has no room today.
+///
+/// # Errors
+/// 429 `email_limit_reached`, 503 `new_recipients_stopped`.
+async fn check_outside(toolbox: &Toolbox, to: &[Address], now: Timestamp) -> Result<(), ApiError> {
     let number = |of: &[&Address]| u32::try_from(of.len()).unwrap_or(u32::MAX);
     let (db, most) = (&toolbox.db, toolbox.config.email.daily_mails);
     let foreign: Vec<&Address> =
@@ -272,9 +295,9 @@ async fn check_outside(toolbox: &Toolbox, agent: AgentId, to: &[Address], now: T
     if foreign.is_empty() {
         return Ok(());
     }
-    let (stopped, are_new_stopped) = (standing::stopped(db, agent).await?, standing::are_new_stopped(db, now).await?);
+    let are_new_stopped = standing::are_new_stopped(db, now).await?;
     let has_room = volume::check_room(db, number(&foreign), most, now).await.is_ok();
-    if stopped.is_none() && !are_new_stopped && has_room {
+    if !are_new_stopped && has_room {
         return Ok(());
     }
     // Addresses on agents' own domains may be here. That takes a read for each domain.
@@ -286,10 +309,6 @@ async fn check_outside(toolbox: &Toolbox, agent: AgentId, to: &[Address], now: T
     }
     if outside.is_empty() {
         return Ok(());
-    }
-    if let Some(rates) = stopped {
-        let message = format!("your mail is stopped: {}; {}", rates.told(), standing::next_step(toolbox));
-        return Err(ApiError::Tool { status: StatusCode::FORBIDDEN, code: standing::STOPPED, message });
     }
     volume::check_room(db, number(&outside), most, now).await?;
     if are_new_stopped {
@@ -317,15 +336,17 @@ struct Sender {
     waiting: Option<Waiting>,
 }
 
+/// The pool's choice: a domain with room for the recipients, or else with as much as there has to be at least (`room`).
 async fn pooled(
     toolbox: &Toolbox,
     mut domains: Vec<SendingDomain>,
     recipients: u32,
+    room: u32,
     may: May,
     now: Timestamp,
 ) -> Result<Sender, ApiError> {
     let until = Instant::now() + identity::LOOKING;
-    while let Some(chosen) = domain::choose(&domains, recipients, now) {
+    while let Some(chosen) = domain::choose(&domains, recipients, now).or_else(|| domain::choose(&domains, room, now)) {
         let from = chosen.default_from.clone();
         if chosen.shared || is_ready(toolbox, chosen, may, now).await? {
             return Ok(Sender { from, is_new: false, warning: None, waiting: None });
@@ -401,7 +422,7 @@ async fn pinned(
     agent: AgentId,
     domains: &[SendingDomain],
     from: Address,
-    recipients: u32,
+    room: u32,
     may: May,
     now: Timestamp,
 ) -> Result<Sender, ApiError> {
@@ -429,8 +450,8 @@ async fn pinned(
         }
         Decision::Use { .. } if of_domain == DomainOf::Shown && domain::is_full(domains) => Err(domain::too_many()),
         Decision::Use { is_new } => {
-            if let Some(full) = row.and_then(|row| volume::refuses(row, recipients, now)) {
-                return Err(refused("no_sending_domain", full.message(from.domain(), recipients)));
+            if let Some(full) = row.and_then(|row| volume::refuses(row, room, now)) {
+                return Err(refused("no_sending_domain", full.message(from.domain(), room)));
             }
             let is_warming = row.is_some_and(|row| matches!(row.warmup(now), Warmup::Warming));
             let warning = is_warming.then_some("pinned_domain_warming");
@@ -475,7 +496,8 @@ pub(crate) fn is_claimable(local: &str, service: &str) -> bool {
     (3..=64).contains(&local.len()) && is_plain && !is_agents && likeness(local, service).is_none()
 }
 
-/// What a call that redeems a quote names beside it: the sender's name, which the quote does not lock, and uploads.
+/// What a call that redeems a quote names beside it: the sender's name, which the quote does not lock, and uploads. If the payer
+/// is the agent, also what the quote did not tell an asker who was not proven.
 async fn check(
     toolbox: &Toolbox,
     input: &Map<String, Value>,
@@ -484,10 +506,21 @@ async fn check(
     proven: bool,
 ) -> Result<(), ApiError> {
     let from = locked.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
-    if let Some(from) = from {
-        check_name(toolbox, input, &from)?;
+    if let Some(from) = &from {
+        check_name(toolbox, input, from)?;
     }
-    upload::check(toolbox, input, locked, agent, proven).await
+    upload::check(toolbox, input, locked, agent, proven).await?;
+    let is_untold = locked.get(UNTOLD) == Some(&Value::Bool(true));
+    let (Some(agent), Some(from)) = (agent.filter(|_| proven && is_untold), from) else { return Ok(()) };
+    let now = toolbox.clock.now();
+    let to = content(toolbox, agent, input, true).await?.to;
+    check_standing(toolbox, agent, &to).await?;
+    let recipients = u32::try_from(to.len()).unwrap_or(u32::MAX);
+    let row = domain::load(&toolbox.db, agent, from.domain()).await?;
+    match row.and_then(|row| volume::refuses(&row, recipients, now)) {
+        Some(full) => Err(refused("no_sending_domain", full.message(from.domain(), recipients))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses a sender's name that could be taken for the operator's, or that names another address or domain than the
