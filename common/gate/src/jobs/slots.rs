@@ -7,7 +7,6 @@
 //! hosts or input that the buyer named, is closed for an hour; the first one stays open. So work that is free for its buyer
 //! takes one worker at a time.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -15,7 +14,7 @@ use base::digest::sha256;
 use base::ids::AgentId;
 use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use platform::http::log;
-use platform::store::db::{self, Query};
+use platform::store::db;
 use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 
@@ -182,22 +181,10 @@ async fn take_one(
     until: Timestamp,
     now: Timestamp,
 ) -> Result<Option<(Key, Row)>, StoreError> {
-    // A large pool is looked at first: to try each of its slots would cost a write for each.
-    let known: BTreeMap<String, Found> = match count > OF_BUYER {
-        true => {
-            let rows: Vec<Found> =
-                db.query(Query::new(&db.tables.souls, "#pk = :pk", usize::from(count)).bind("pk", pool)?).await?;
-            rows.into_iter().map(|found| (found.sk.clone(), found)).collect()
-        }
-        false => BTreeMap::new(),
-    };
     // Holders start at different slots, so that a free one is found soon and a job finds its own again.
-    let first = sha256(holder.as_bytes())[0] % count;
-    for place in (0..count).map(|step| (first + step) % count) {
+    let first = u16::from(sha256(holder.as_bytes())[0]);
+    for place in (0..u16::from(count)).map(|step| (first + step) % u16::from(count)) {
         let key = Key::new(pool, format!("{place:02}"));
-        if known.get(&key.sk).is_some_and(|found| found.until > now && found.holder != holder) {
-            continue;
-        }
         let write =
             Write::update(&db.tables.souls, key.clone(), "SET #holder = :holder, #until = :until, #expires = :expires")
                 .only_if(
@@ -215,13 +202,6 @@ async fn take_one(
         }
     }
     Ok(None)
-}
-
-#[derive(Deserialize)]
-struct Found {
-    sk: String,
-    holder: String,
-    until: Timestamp,
 }
 
 #[cfg(test)]
