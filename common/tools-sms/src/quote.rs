@@ -247,7 +247,7 @@ mod tests {
 
     fn locked(segments: u32, fee: u64) -> Locked {
         let source = phone::EMBEDDED.to_owned();
-        Locked { segments, outside: 0, source, each: EACH.micro(), fee, unnamed: false }
+        Locked { segments, outside: 0, source, each: EACH.micro(), fee, unnamed: false, unproven: false }
     }
 
     #[test]
