@@ -127,7 +127,9 @@ fn the_guide_has_every_way_in_which_work_fails() {
         Unavailable::OptedOut,
     ];
     let told = rows("`reason`");
-    assert_eq!(told.len(), reasons.len());
+    // After those of all tools, the one of a single tool.
+    assert_eq!(told.len(), reasons.len() + 1);
+    assert_eq!(told[reasons.len()][0], "`sending_stopped`");
     for reason in reasons {
         assert_eq!(told[place_of_reason(reason)][0].trim_matches('`'), reason.as_str());
     }

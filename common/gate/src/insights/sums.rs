@@ -1,7 +1,7 @@
 //! Sums over a period: what was spent on what, and the value it brought.
 //!
-//! Spend is what [`Cost::spent`] says: what was charged and did not come back. Value counts once its owner confirmed it. The return (`rocs`) is value divided by spend, so 1
-//! means that the purchases brought what they cost.
+//! Spend is what [`Cost::spent`] says: what was charged and did not come back. Value counts once its owner confirmed it. The
+//! return (`rocs`) is value divided by spend, so 1 means that the purchases brought what they cost.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -298,7 +298,7 @@ mod tests {
 
     fn period() -> Period {
         let failed = Charge { execution_status: ExecutionStatus::Failed, ..charge(4, "data", 70_000, Some("a")) };
-        let void = Charge { status: ReceiptStatus::Failed, ..failed.clone() };
+        let void = Charge { status: ReceiptStatus::Failed, goal_id: None, ..failed.clone() };
         let top_up = Charge { subcategory: TOP_UP.name.to_owned(), ..charge(6, "commerce", 70_000, None) };
         let charges = vec![
             charge(1, "data", 10_000, Some("a")),

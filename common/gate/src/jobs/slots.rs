@@ -30,17 +30,15 @@ const MOST_REFUNDED: u32 = 3;
 const FIRST: &str = "00";
 
 #[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Row {
     holder: String,
     until: Timestamp,
     /// How the jobs ended that had the slot, and since when they are counted.
-    #[serde(default)]
     since: Timestamp,
-    #[serde(default)]
     refunded: u32,
-    #[serde(default)]
     worked: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     closed_until: Option<Timestamp>,
     /// DynamoDB TTL in Unix seconds.
     expires: i64,
