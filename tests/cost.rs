@@ -26,14 +26,14 @@ use crate::support::{GATES, Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch,
 use local::Options;
 use local::stack::Background;
 
-const MOST_FOR_QUOTE: Units = Units { requests: 5.0, reads: 3.0, writes: 2.0, messages: 0.0 };
+const MOST_FOR_QUOTE: Units = Units { requests: 6.0, reads: 3.5, writes: 2.0, messages: 0.0 };
 const MOST_FOR_MAIL: Units = Units { requests: 41.0, reads: 21.5, writes: 44.0, messages: 1.0 };
 const MOST_FOR_RECIPIENT: Units = Units { requests: 13.2, reads: 5.8, writes: 10.4, messages: 0.05 };
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 25.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
 // A call answered here, with one turn.
 const MOST_FOR_INBOUND_CALL: Units = Units { requests: 52.0, reads: 31.0, writes: 51.0, messages: 1.0 };
-const MOST_FOR_TURN: Units = Units { requests: 12.2, reads: 6.2, writes: 5.2, messages: 0.0 };
+const MOST_FOR_TURN: Units = Units { requests: 12.2, reads: 6.2, writes: 5.6, messages: 0.0 };
 const MOST_FOR_WORDY_TURN: Units = Units { reads: 9.0, ..MOST_FOR_TURN };
 const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 87.0, reads: 52.5, writes: 81.0, messages: 2.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 7.0, reads: 2.5, writes: 5.0, messages: 0.0 };
