@@ -168,6 +168,9 @@ impl Catalog {
     }
 }
 
+/// A question that a tool answers from its input.
+pub type OfInput = fn(&Map<String, Value>) -> bool;
+
 /// Checks an input against what the quote locked ([`crate::quoting::AskedPrice::locked`]).
 pub type CheckQuoted = fn(&Map<String, Value>, &Map<String, Value>) -> Result<(), ApiError>;
 
@@ -230,7 +233,7 @@ pub struct ToolSpec {
     pub deadline: Duration,
     /// Whether the work waits for hosts that this input names; `None`: never. Such a run takes one of a few places in the workers, and is
     /// broken off and begun anew later if it takes long while too many others do ([`crate::Reporter::must_end`]).
-    pub waits_for_hosts: Option<fn(&serde_json::Map<String, Value>) -> bool>,
+    pub waits_for_hosts: Option<OfInput>,
     /// How long the result can be read: shorter for personal data. The receipt is kept.
     pub retention: Duration,
     pub input: &'static [Field],

@@ -262,7 +262,7 @@ fn is_office(letters: &str) -> bool {
 /// Whether a word has letters that are not written together: not one script, nor Latin beside Chinese, Japanese or Korean.
 fn mixes(word: &str) -> bool {
     let others: AugmentedScriptSet = word.replace(|letter: char| letter.is_ascii(), "").as_str().into();
-    !word.is_single_script() && !(others.hanb || others.jpan || others.kore)
+    !(word.is_single_script() || others.hanb || others.jpan || others.kore)
 }
 
 #[cfg(test)]
