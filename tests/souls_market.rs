@@ -538,7 +538,7 @@ fn a_paid_text_sent_again_with_its_proof_gets_the_stored_answer() {
 fn a_text_is_bought_once_and_reread_by_its_buyer() {
     run(async {
         let stack = stack().await;
-        let shop = Shop::open(&stack, "for-sale").await;
+        let shop = Shop::open(&stack, "lighthouse-keeper").await;
         let payer = Payer::with(&stack, 20_000_000).await;
         let path = shop.purchase_path();
         let unpaid = payer.client.send("POST", &path, &[], "").await.unwrap();
@@ -546,7 +546,7 @@ fn a_text_is_bought_once_and_reread_by_its_buyer() {
         let context = &unpaid.json()["context"];
         assert_eq!(
             (&context["soul_slug"], &context["price"], &context["platform_fee"], &context["seller_revenue"]),
-            (&json!("for-sale"), &json!("2.000000"), &json!("0.400000"), &json!("1.600000"))
+            (&json!("lighthouse-keeper"), &json!("2.000000"), &json!("0.400000"), &json!("1.600000"))
         );
         // The buyer gets the version that was quoted, whatever was published since.
         let payment = payer.pay(&unpaid);

@@ -189,7 +189,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     judged: &["subject", "body", "from_name", "attachments.filename"],
     keeps_record: true,
     check_quoted: quote::check_send,
-    refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned")],
+    refusals: &[(400, "from_address_mismatch"), (400, "domain_not_owned"), (400, "no_sending_domain")],
     category: "communication",
     deadline: DEADLINE,
     waits_for_hosts: Some(|input| {

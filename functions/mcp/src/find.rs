@@ -14,7 +14,7 @@ use crate::tools::{Call, Entry, FIND_FIELDS, named, price, purchase_fields, work
 /// Tools of each kind in an answer, unless the caller sets another number.
 const USUAL: u64 = 5;
 /// Size limit of an answer, in bytes: a model pays for every one of them. The last tools are left out first.
-const MAX_ANSWER: usize = 6 * 1024;
+const MAX_ANSWER: usize = 5 * 1024;
 /// Longest text about a tool and about an argument, in characters.
 const MAX_ABOUT: usize = 240;
 const MAX_ARGUMENT: usize = 80;
