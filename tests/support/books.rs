@@ -156,9 +156,9 @@ fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends:
             assert_eq!(owed, job.charged.is_some(), "what was not used is paid back, and nothing else: {job:?}");
         }
         let counts = job.cost().spent().micro();
-        assert_eq!(view::cost(&receipt).spent().micro(), counts, "job and receipt agree on what was spent: {job:?}");
+        assert_eq!(view::cost(receipt).spent().micro(), counts, "job and receipt agree on what was spent: {job:?}");
         if receipt.is_terminal() && !buys_credits {
-            let went = gone(&job, &entries, is_lost);
+            let went = gone(job, entries, is_lost);
             assert_eq!(went, i64::try_from(counts).unwrap(), "spent is what went and did not come back: {job:?}");
         }
         let (committed, in_flight) = days.entry(job.charge.day.clone()).or_default();
