@@ -115,7 +115,7 @@ async fn mail(sender: &(Payer, String, String), to: &str) -> Value {
 
 const RAW: &str = "From: eve@flood.org\r\nSubject: Hello\r\n\r\nHello.";
 
-/// One source and one domain, with all hosts below it, fill a part of a mailbox only.
+/// One source, and all whose domain nothing proves, fill a part of a mailbox only, and take nothing of a domain's.
 #[test]
 fn one_stranger_fills_no_mailbox() {
     run(async {
@@ -130,11 +130,18 @@ fn one_stranger_fills_no_mailbox() {
         assert_eq!(send(2, "eve@one.org").await, "250");
         assert_eq!(send(2, "eve@two.org").await, "452", "its source has had its part");
         assert_eq!(send(3, "eve@two.org").await, "250", "another source goes on");
-        leave(&stack, format!("MAILS#from:flood.org:{agent}"), 1, room::MAX_OF_DOMAIN).await;
+        leave(&stack, format!("MAILS#from:{}:{agent}", room::UNPROVEN), 1, room::MAX_OF_DOMAIN).await;
         assert_eq!(send(4, "eve@a.flood.org").await, "250");
-        assert_eq!(send(5, "eve@b.flood.org").await, "452", "its domain has had its part");
-        assert_eq!(send(5, "eve@two.org").await, "250", "another domain goes on");
-        assert_eq!(inbox(&stack, &payer).await.len(), 4);
+        assert_eq!(send(5, "eve@two.org").await, "452", "those that nothing proves have had their part");
+        for domain in ["one.org", "two.org", "flood.org"] {
+            let counter = Key::new(
+                format!("MAILS#from:{domain}:{agent}"),
+                stack.app.clock.now().secs().div_euclid(86_400).to_string(),
+            );
+            let counted: Option<Value> = stack.app.db.get(&stack.app.db.tables.agents, counter).await.unwrap();
+            assert_eq!(counted, None, "{domain} keeps its part");
+        }
+        assert_eq!(inbox(&stack, &payer).await.len(), 3);
     });
 }
 

@@ -26,6 +26,8 @@ pub const MAX_WITH_STRANGERS: u32 = 400;
 /// Most mails of strangers of one domain, and from one source.
 pub const MAX_OF_DOMAIN: u32 = 200;
 pub const MAX_OF_SOURCE: u32 = 100;
+/// The group of all whose domain nothing proves. They share the part of one domain.
+pub const UNPROVEN: &str = "unproven";
 /// Most mails of one sender that the agent has written to.
 pub const MAX_OF_KNOWN: u32 = 100;
 
@@ -76,14 +78,17 @@ async fn known(
     Ok(None)
 }
 
-/// With whom a stranger shares its part. Agents of this deployment share their domain with all others, and pay for each mail:
-/// each has its own.
+/// With whom a stranger shares its part: with its domain, if DMARC or SPF proves it. Anybody can name a domain, so all that is
+/// unproven shares one part. Agents of this deployment share their domain with all others, and pay for each mail: each has its
+/// own.
 fn group(config: &Config, envelope: &Envelope<'_>, author: Option<&Address>) -> String {
-    let Some(sender) = envelope.from.as_ref().or(author) else { return "nobody".to_owned() };
-    let is_proven = envelope.verdicts.dmarc.as_deref() == Some("pass");
-    match is_proven && domain::is_operators(config, sender.domain()) {
-        true => sender.folded(),
-        false => registered(&sender.domain().to_ascii_lowercase()).to_owned(),
+    let passes = |verdict: &Option<String>| verdict.as_deref() == Some("pass");
+    let author = author.filter(|_| passes(&envelope.verdicts.dmarc));
+    let sender = envelope.from.as_ref().filter(|_| passes(&envelope.verdicts.spf));
+    match (author, sender) {
+        (Some(author), _) if domain::is_operators(config, author.domain()) => author.folded(),
+        (Some(proven), _) | (None, Some(proven)) => registered(&proven.domain().to_ascii_lowercase()).to_owned(),
+        (None, None) => UNPROVEN.to_owned(),
     }
 }
 
@@ -118,6 +123,39 @@ pub(crate) fn source_at_ses(raw: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mailbox::Verdicts;
+
+    #[test]
+    fn only_what_is_proven_counts_for_its_domain() {
+        let mut config =
+            Config::read(|name| (name == "PAY_TO").then(|| "0x00000000000000000000000000000000000000ff".to_owned()))
+                .unwrap();
+        config.email.domains = vec!["agents.test".to_owned()];
+        let address = |text: &str| Address::parse(text).unwrap();
+        let author = address("ann@gmail.com");
+        for (from, spf, dmarc, expected) in [
+            ("ann@mail.gmail.com", "none", "none", UNPROVEN),
+            ("ann@gmail.com", "fail", "fail", UNPROVEN),
+            ("bounce@b.mailer.com", "pass", "none", "mailer.com"),
+            ("bounce@b.mailer.com", "pass", "pass", "gmail.com"),
+            ("eve@other.org", "none", "pass", "gmail.com"),
+        ] {
+            let verdict = |text: &str| Some(text.to_owned());
+            let envelope = Envelope {
+                from: Some(address(from)),
+                to: &[],
+                source: None,
+                event_id: "",
+                received_at: Timestamp::from_secs(0),
+                verdicts: Verdicts { spf: verdict(spf), dmarc: verdict(dmarc), ..Verdicts::default() },
+            };
+            assert_eq!(group(&config, &envelope, Some(&author)), expected, "{from} {spf} {dmarc}");
+            if dmarc == "pass" {
+                let agent = address("x@agents.test");
+                assert_eq!(group(&config, &envelope, Some(&agent)), "x@agents.test");
+            }
+        }
+    }
 
     #[test]
     fn hosts_of_one_domain_share_a_part() {
