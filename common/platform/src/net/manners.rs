@@ -48,6 +48,8 @@ enum Said {
     Rules(Arc<Rules>),
     /// It could not be read, which forbids everything (RFC 9309 §2.3.1.4). The text says why.
     Nothing(String),
+    /// It did not arrive in time.
+    Silence,
 }
 
 impl Manners {
@@ -120,6 +122,9 @@ impl Fetcher {
                     "robots.txt of {host} {why}; until it can be read, this site may not be read"
                 )));
             }
+            Said::Silence => {
+                return Err(FetchError::NotReachable(format!("robots.txt of {host} did not arrive in time")));
+            }
         };
         if !rules.allow(&url[Position::BeforePath..Position::AfterQuery]) {
             return Err(FetchError::Forbidden(format!("robots.txt of {host} forbids reading this page")));
@@ -155,7 +160,7 @@ impl Fetcher {
             Ok(Err(FetchError::DecompressionLimit)) => (Said::Nothing("is too large".to_owned()), KEPT_BROKEN),
             // The site itself cannot be reached or is not allowed: report that for the page.
             Ok(Err(error)) => return Err(error),
-            Err(_) => (Said::Nothing("did not arrive in time".to_owned()), KEPT_BROKEN),
+            Err(_) => (Said::Silence, KEPT_BROKEN),
         };
         self.manners.keep(site, said.clone(), kept);
         Ok(said)

@@ -65,7 +65,11 @@ async fn the_response_for_robots_txt_decides() {
         let outcome = fetcher(policy).read(&server.url("/page")).await;
         match outcome {
             Ok(_) => assert!(may, "{name}"),
-            Err(error) => assert!(!may && error.to_string().contains("robots.txt"), "{name}: {error}"),
+            Err(error) => {
+                assert!(!may && error.to_string().contains("robots.txt"), "{name}: {error}");
+                let is_silent = matches!(error, FetchError::NotReachable(_));
+                assert_eq!(is_silent, name == "too late", "{name}: {error}");
+            }
         }
     }
     // A site that cannot be reached is reported as such.
