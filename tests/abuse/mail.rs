@@ -178,6 +178,28 @@ fn all_agents_share_one_limit_of_the_day() {
     });
 }
 
+/// The last of five mails is for an agent with money behind it. The four before cost their sender 0.02 USDC.
+#[test]
+fn the_last_mails_of_a_day_are_for_agents_with_money() {
+    run(async {
+        one_day().await;
+        let ses = Ses::start().await;
+        let stack = ses.office_with(|options| options.with("EMAIL_DAILY_MAILS", "5")).await;
+        let ada = Agent::new(&stack).await;
+        assert_eq!(reached(&ada.mail(&mail_to(outside(4))).await), 4);
+        let last = mail_to("jane@example.com");
+        let refused = ada.ask_proven(&last).await;
+        assert_eq!(refused.error(), (429, "email_limit_reached".to_owned()));
+        assert!(refused.text.contains("top up credits"), "{}", refused.text);
+        // A quote that nobody proved does not tell it. The mail is paid back.
+        assert_eq!(ada.mail(&last).await["credited_usdc"], "0.005000");
+        assert_eq!(counted_outside(&stack).await, 4);
+        ada.payer.has_settled(&stack, 50_000).await;
+        assert_eq!(reached(&ada.mail(&last).await), 1);
+        assert_eq!(counted_outside(&stack).await, 5);
+    });
+}
+
 static MAIL_HOST: OnceLock<Ses> = OnceLock::new();
 
 fn with_mail_host(options: Options) -> Options {

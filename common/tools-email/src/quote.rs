@@ -16,6 +16,7 @@ use base::ids::AgentId;
 use base::money::Usdc;
 use base::untrusted_text;
 use http::StatusCode;
+use ledger::account;
 use platform::http::ApiError;
 use platform::store::{StoreError, daily};
 use serde_json::{Map, Value, json};
@@ -30,6 +31,7 @@ use crate::address::Address;
 use crate::domain::{self, Provisioning, SendingDomain, Warmup};
 use crate::identity::{self, May, Proofs, Waiting};
 use crate::mailbox::{self, Sent};
+use crate::volume::Share;
 use crate::{providers, receive, send, standing, upload, volume};
 
 /// For each recipient, unless the operator set another price: 0.005 USDC.
@@ -221,7 +223,12 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     if request.proven {
         check_standing(&toolbox, agent, &content.to).await?;
     }
-    check_outside(&toolbox, &content.to, now).await?;
+    // How much money an agent has is told to nobody else.
+    let share = match request.proven {
+        true => Share::of(&account::load(db, agent).await?, config.email.daily_mails),
+        false => Share::whole(config.email.daily_mails),
+    };
+    check_outside(&toolbox, &content.to, share, now).await?;
     let recipients = u32::try_from(content.to.len()).unwrap_or(u32::MAX);
     let named = request.input.get(FROM).and_then(Value::as_str).and_then(|text| Address::parse(text).ok());
     let domains = domain::with_defaults(db, config, agent, now).await?;
@@ -287,16 +294,16 @@ async fn check_standing(toolbox: &Toolbox, agent: AgentId, to: &[Address]) -> Re
 ///
 /// # Errors
 /// 429 `email_limit_reached`, 503 `new_recipients_stopped`.
-async fn check_outside(toolbox: &Toolbox, to: &[Address], now: Timestamp) -> Result<(), ApiError> {
+async fn check_outside(toolbox: &Toolbox, to: &[Address], share: Share, now: Timestamp) -> Result<(), ApiError> {
     let number = |of: &[&Address]| u32::try_from(of.len()).unwrap_or(u32::MAX);
-    let (db, most) = (&toolbox.db, toolbox.config.email.daily_mails);
+    let db = &toolbox.db;
     let foreign: Vec<&Address> =
         to.iter().filter(|address| !domain::is_operators(&toolbox.config, address.domain())).collect();
     if foreign.is_empty() {
         return Ok(());
     }
     let are_new_stopped = standing::are_new_stopped(db, now).await?;
-    let has_room = volume::check_room(db, number(&foreign), most, now).await.is_ok();
+    let has_room = volume::check_room(db, number(&foreign), share, now).await.is_ok();
     if !are_new_stopped && has_room {
         return Ok(());
     }
@@ -310,7 +317,7 @@ async fn check_outside(toolbox: &Toolbox, to: &[Address], now: Timestamp) -> Res
     if outside.is_empty() {
         return Ok(());
     }
-    volume::check_room(db, number(&outside), most, now).await?;
+    volume::check_room(db, number(&outside), share, now).await?;
     if are_new_stopped {
         for address in outside {
             if !standing::is_reached(db, address).await? {

@@ -45,7 +45,7 @@ use crate::recipient::{self, MAX_RECIPIENTS, Recipient, State};
 use crate::standing::{self, Became};
 use crate::stats::{self, Count};
 use crate::suppression::{self, Why};
-use crate::volume::Mails;
+use crate::volume::{Mails, Share};
 use crate::{upload, volume};
 
 /// Longest subject, in characters.
@@ -414,10 +414,11 @@ async fn work(toolbox: Arc<Toolbox>, task: &Task) -> Result<Output, Stop> {
         cannot_go_on = Some(why);
     }
     if is_first {
-        let most = toolbox.config.email.daily_mails;
+        let account = account::load(&db, task.agent).await?;
+        let share = Share::of(&account, toolbox.config.email.daily_mails);
         let mails =
             Mails { request_id: task.request_id, agent: task.agent, domain: &domain, recipients: count, outside };
-        if let Some(full) = volume::reserve(&db, mails, most, now).await? {
+        if let Some(full) = volume::reserve(&db, mails, share, now).await? {
             let message = format!("{}; nothing was sent", full.message(&domain, count));
             return Err(ToolError { code: ErrorCode::RateLimited, reason: None, message }.into());
         }

@@ -8,12 +8,14 @@
 //!
 //! A job's mails are counted before the first is handed over ([`reserve`]). When it ends, those that nobody was asked to take are
 //! given back ([`give_back`]). Both are one transaction with the job's own row, so they count once, whatever runs again. The
-//! limits bind every address of a domain, whether the agent names it or the pool chooses it.
+//! limits bind every address of a domain, whether the agent names it or the pool chooses it. A fifth of the mails of all is for
+//! agents with money behind them: mails that are paid back cost nothing.
 
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
+use ledger::account::Account;
 use platform::http::ApiError;
 use platform::store::{Db, Key, StoreError, Write, WriteError, daily};
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,39 @@ pub enum Full {
     Deployment {
         limit: u32,
     },
+    /// Those without money behind them have.
+    Strangers {
+        limit: u32,
+    },
+}
+
+/// How many mails to addresses outside an agent finds room in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    most: u32,
+    is_proven: bool,
+}
+
+impl Share {
+    /// The whole day's mails.
+    pub fn whole(daily_mails: u32) -> Share {
+        Share { most: daily_mails, is_proven: true }
+    }
+
+    /// What of the day's mails an agent with this account may use.
+    pub fn of(account: &Account, daily_mails: u32) -> Share {
+        match account.is_proven() {
+            true => Share::whole(daily_mails),
+            false => Share { most: daily_mails - daily_mails / 5, is_proven: false },
+        }
+    }
+
+    fn full(self) -> Full {
+        match self.is_proven {
+            true => Full::Deployment { limit: self.most },
+            false => Full::Strangers { limit: self.most },
+        }
+    }
 }
 
 impl Full {
@@ -60,6 +95,11 @@ impl Full {
             Full::Deployment { limit } => format!(
                 "there is no room for mail to {recipients} addresses outside this deployment today: all agents together send at \
                  most {limit} mails there a UTC day"
+            ),
+            Full::Strangers { limit } => format!(
+                "there is no room for mail to {recipients} addresses outside this deployment today: agents without credits and \
+                 settled payments of 0.05 USDC together send at most {limit} mails there a UTC day; top up credits, or wait for \
+                 the next day"
             ),
         }
     }
@@ -111,7 +151,8 @@ pub fn refuses(row: &SendingDomain, recipients: u32, now: Timestamp) -> Option<F
 ///
 /// # Errors
 /// 429 `email_limit_reached`; 400 `invalid_request` if they are more than those of a whole day.
-pub async fn check_room(db: &Db, outside: u32, most: u32, now: Timestamp) -> Result<(), ApiError> {
+pub async fn check_room(db: &Db, outside: u32, share: Share, now: Timestamp) -> Result<(), ApiError> {
+    let most = share.most;
     if outside > most {
         let message =
             format!("has {outside} addresses outside this deployment; at most {most} mails go there in a day");
@@ -124,7 +165,7 @@ pub async fn check_room(db: &Db, outside: u32, most: u32, now: Timestamp) -> Res
     Err(ApiError::Later {
         status: http::StatusCode::TOO_MANY_REQUESTS,
         code: "email_limit_reached",
-        message: format!("{}; nothing was charged", Full::Deployment { limit: most }.message("", outside)),
+        message: format!("{}; nothing was charged", share.full().message("", outside)),
         retry_after_secs: daily::secs_left(now),
     })
 }
@@ -140,16 +181,17 @@ pub struct Mails<'a> {
     pub outside: u32,
 }
 
-/// Counts a job's mails: exact when several sends race for the last places. `most`: of all agents. If there is no room: why, and
+/// Counts a job's mails: exact when several sends race for the last places. `share`: of the mails of all agents. If there is no room: why, and
 /// nothing is counted. Once per job: `None` without counting again if an earlier attempt counted.
-pub async fn reserve(db: &Db, mails: Mails<'_>, most: u32, now: Timestamp) -> Result<Option<Full>, StoreError> {
+pub async fn reserve(db: &Db, mails: Mails<'_>, share: Share, now: Timestamp) -> Result<Option<Full>, StoreError> {
     let Mails { request_id, agent, domain, recipients, outside } = mails;
+    let most = share.most;
     let earlier: Option<Reserved> = db.get_latest(&db.tables.messages, reserved_key(request_id)).await?;
     if earlier.is_some() {
         return Ok(None);
     }
     if outside > most {
-        return Ok(Some(Full::Deployment { limit: most }));
+        return Ok(Some(share.full()));
     }
     for _ in 0..TRIES {
         let Some(row) = domain::load(db, agent, domain).await? else { return Ok(Some(Full::NoDomain)) };
@@ -182,7 +224,7 @@ pub async fn reserve(db: &Db, mails: Mails<'_>, most: u32, now: Timestamp) -> Re
             Ok(()) => return Ok(None),
             // Another attempt counted in the meantime.
             Err(error) if error.refused(0).is_some() => return Ok(None),
-            Err(error) if error.refused(2).is_some() => return Ok(Some(Full::Deployment { limit: most })),
+            Err(error) if error.refused(2).is_some() => return Ok(Some(share.full())),
             // Others took places, or the day began: look again.
             Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error),
@@ -234,5 +276,21 @@ pub async fn give_back(
         // Refused: another run gave them back, or the day is over.
         Ok(()) | Err(WriteError::Refused(_)) => Ok(()),
         Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::money::Usdc;
+
+    use super::*;
+
+    #[test]
+    fn a_fifth_of_the_day_is_for_agents_with_money() {
+        for (settled, expected) in [(0, 8_000), (49_999, 8_000), (50_000, 10_000)] {
+            let account = Account { settled: Usdc::from_micro(settled), ..Account::default() };
+            assert_eq!(Share::of(&account, 10_000).most, expected, "{settled}");
+        }
+        assert_eq!(Share::of(&Account::default(), 1).most, 1);
     }
 }
