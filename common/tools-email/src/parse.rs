@@ -71,7 +71,7 @@ pub struct Parsed {
     pub text: String,
     /// Sanitised: no scripts, styles, forms, or remote images; links go to http, https and mailto.
     pub html: Option<String>,
-    /// The mail has more text than `text` or `html`.
+    /// The mail has more than this: text, tags, parts or attachments were left out.
     pub is_cut: bool,
     pub attachments: Vec<Attached>,
     pub date: Option<Timestamp>,
@@ -193,7 +193,7 @@ struct Contents {
     /// Sanitised.
     html: String,
     room: Room,
-    /// More text was there than is kept.
+    /// More was there than is kept.
     is_cut: bool,
     attachments: Vec<Attached>,
     attachments_bytes: usize,
@@ -236,7 +236,8 @@ impl Contents {
                     return Vec::new();
                 }
                 let level = part.level + 1;
-                let parts = split_at_boundaries(body, boundary.as_bytes(), max);
+                let (parts, is_cut) = split_at_boundaries(body, boundary.as_bytes(), max);
+                self.is_cut |= is_cut;
                 if !parts.is_empty() {
                     return parts.into_iter().map(|raw| Part { raw, level, is_alternative, is_report }).collect();
                 }
@@ -294,6 +295,8 @@ impl Contents {
         if self.attachments.len() < MAX_ATTACHMENTS && size <= MAX_ATTACHMENTS_BYTES {
             self.attachments_bytes = size;
             self.attachments.push(Attached { filename: file_name(name), content_type: content_type(kind), content });
+        } else {
+            self.is_cut = true;
         }
     }
 
@@ -347,8 +350,8 @@ fn split(raw: &[u8], limit: usize) -> (&[u8], &[u8]) {
     (&raw[..end], body)
 }
 
-/// The parts of a multipart body (RFC 2046, 5.1.1), at most `max`. The last one may lack its end.
-fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> Vec<&'a [u8]> {
+/// The parts of a multipart body (RFC 2046, 5.1.1), at most `max`, and whether there are more. The last one may lack its end.
+fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<&'a [u8]>, bool) {
     let mut parts = Vec::new();
     let mut begin = None;
     let mut at = 0;
@@ -365,17 +368,19 @@ fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> Vec<&
                     parts.push(part.strip_suffix(b"\r").unwrap_or(part));
                 }
                 if is_last {
-                    return parts;
+                    return (parts, false);
                 }
                 begin = Some(next);
             }
         }
         at = next;
     }
+    // Only the maximum ends the loop before the body's end.
+    let is_cut = !body[at..].trim_ascii().is_empty();
     if let Some(begin) = begin.filter(|_| parts.len() < max) {
         parts.push(&body[begin..]);
     }
-    parts
+    (parts, is_cut)
 }
 
 /// Undoes the transfer encoding, as far as it can be.
@@ -571,7 +576,7 @@ struct Tidy<'room> {
     room: &'room mut Room,
     /// Bytes of text since the last break. Tags do not count as one: the parser drops some of them.
     since_break: usize,
-    /// Text was left out because there was too much.
+    /// Text or tags were left out because there was too much.
     is_cut: bool,
 }
 
@@ -634,7 +639,10 @@ impl<'room> Tidy<'room> {
             return if is_end || name == "embed" { rest } else { after_end_tag(rest, name) };
         }
         let Some(name) = known(&TAGS).or_else(|| known(&AS_DIV).map(|_| "div")) else { return rest };
-        let Some(tags) = self.room.tags.checked_sub(1) else { return rest };
+        let Some(tags) = self.room.tags.checked_sub(1) else {
+            self.is_cut = true;
+            return rest;
+        };
         self.room.tags = tags;
         if is_end {
             if let Some(at) = self.open.iter().rposition(|open| *open == name) {
@@ -1071,6 +1079,24 @@ mod tests {
         }
         let tags = "<b>sixteen letters.</b>".repeat(MAX_KEPT_HTML_BYTES / 16);
         assert!(parse(&mail(html, &tags)).unwrap().is_cut);
+    }
+
+    #[test]
+    fn a_mail_of_too_many_tags_parts_or_attachments_says_so() {
+        let many = |headers: &str, part: &str, count: usize| {
+            let parts = format!("--b\r\n{part}\r\n\r\nx\r\n").repeat(count);
+            parse(&mail(headers, &format!("{parts}--b--"))).unwrap()
+        };
+        let (mixed, file) =
+            ("Content-Type: multipart/mixed; boundary=b", "Content-Disposition: attachment; filename=a");
+        for (part, most) in [("Content-Type: text/plain", MAX_PARTS - 1), (file, MAX_ATTACHMENTS)] {
+            assert!(!many(mixed, part, most).is_cut, "{part}");
+            assert!(many(mixed, part, most + 1).is_cut, "{part}");
+        }
+        for (count, is_cut) in [(MAX_TAGS, false), (MAX_TAGS + 1, true)] {
+            let parsed = parse(&mail("Content-Type: text/html", &format!("x{}", "<br>".repeat(count)))).unwrap();
+            assert_eq!(parsed.is_cut, is_cut, "{count}");
+        }
     }
 
     #[test]
