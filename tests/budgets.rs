@@ -49,6 +49,7 @@ fn a_cap_for_fifty_lets_fifty_of_two_hundred_through() {
         let shown = payer.get(BUDGETS).await.json()["data"].clone();
         assert_eq!((&shown["spent_today_usdc"], &shown["remaining_usdc"]), (&json!("0.250000"), &json!("0.000000")));
         assert_eq!((&shown["daily_usdc"], &shown["pct_used"]), (&json!(0.5), &json!(50.0)));
+        books::audit(&stack.app.db, payer.agent()).await;
         // One warning only, although every call after the fortieth is above the warning level.
         let notes = payer.get("/v1/tools/notifications").await.json();
         let warnings =
@@ -137,6 +138,7 @@ fn daily_caps_reset_at_midnight_utc() {
         assert_eq!(call().await.status, 200);
         assert_eq!(call().await.status, 403);
         assert_eq!(stops().await, [json!(hand.now().to_string()), first], "newest first");
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 
@@ -184,6 +186,7 @@ fn frozen_agents_and_tools_buy_nothing() {
             let answer = payer.change("POST", FREEZES, &wrong).await;
             assert_eq!(answer.json()["details"][0]["path"], "id", "{wrong}: {}", answer.text);
         }
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 

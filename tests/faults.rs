@@ -76,6 +76,7 @@ fn a_retried_transaction_recognises_its_own_writes() {
         }
         proxy.heal();
         assert_eq!(payer.balance(&stack).await, 990_000);
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 

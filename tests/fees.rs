@@ -20,10 +20,10 @@ use market::payouts::{self, PayoutRunReport};
 use serde_json::{Value, json};
 
 use crate::support::payer::{bare, header};
+use crate::support::permissions;
 use crate::support::proxy::{Life, Proxy};
 use crate::support::seller::someone;
 use crate::support::{Payer, Seller, VIN, VIN_PATH, eventually, root, run};
-use crate::support::{books, permissions};
 
 const USDC: u64 = 1_000_000;
 const GWEI: u64 = 1_000_000_000;
@@ -88,7 +88,6 @@ impl Blocks {
         let options = change(options.with("RATE_LIMIT_SCALE", "1000").with("TRANSACTION_FEE_CAP_GWEI", AMPLE));
         let stack = tokio::spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts");
         permissions::watch(&stack.guard);
-        books::watch(&stack);
         stack
     }
 }

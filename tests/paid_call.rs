@@ -423,6 +423,8 @@ fn unused_members_of_a_tools_input_are_named() {
             json!({"to_address": "ada@agents.test", "subject": "Hello", "body": "How are you?", "cc_adress": "b"});
         let quote = payer.ask("/v1/tools/email/quote", &quote).await;
         assert_eq!((quote.status, &quote.json()["ignored"]), (200, &json!(["cc_adress"])), "{}", quote.text);
+
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 

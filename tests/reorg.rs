@@ -138,6 +138,7 @@ fn a_settlement_lost_in_a_reorg_is_sent_again_once() {
             assert_eq!((&job["status"], &job["settlement_status"]), (&json!("completed"), &json!("settled")), "{job}");
             assert_eq!(payer.balance(&shaky.stack).await, 0, "paid once");
             assert_eq!(shaky.exposed(&payer).await, 0);
+            books::audit(&shaky.stack.app.db, payer.agent()).await;
             let receipt = books::receipts(&shaky.stack.app.db, payer.agent()).await.remove(0);
             let job = store::load_latest(&shaky.stack.app.db, receipt.job_id).await.unwrap().unwrap();
             assert_eq!((receipt.status, receipt.settlement_tx), (ReceiptStatus::Settled, job.transaction));
@@ -224,6 +225,7 @@ fn the_finality_check_survives_a_crash_at_every_step() {
             assert_eq!(job["settlement_status"], "settled", "step {step}: {first:?}");
             assert_eq!(payer.balance(&shaky.stack).await, 0, "step {step}: paid once");
             assert_eq!(shaky.exposed(&payer).await, 0, "step {step}");
+            books::audit(&shaky.stack.app.db, payer.agent()).await;
             if !died {
                 println!("{step} steps");
                 assert!(step > 6, "a look has more steps than this");

@@ -26,7 +26,7 @@ use tools::Mode;
 use crate::souls_market::{Shop, text};
 use crate::support::payer::header;
 use crate::support::proxy::{Life, Proxy, Seen};
-use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, books, eventually, run, stack, stack_with};
+use crate::support::{Payer, READ_PATH, VIN, VIN_PATH, eventually, run, stack, stack_with};
 
 const PATH: &str = "/v1/requests/subscribe";
 
@@ -479,7 +479,6 @@ fn a_job_that_ends_during_subscription_is_reported() {
             assert_eq!(told.last().unwrap()["status"], "failed", "after request {moment}: {told:?}");
             proxy.heal();
         }
-        books::are_broken();
     });
 }
 

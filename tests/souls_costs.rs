@@ -188,6 +188,7 @@ fn a_failed_tool_call_costs_nothing() {
         let job = ended(&payer, &buy(&shop, &payer, "x").await).await;
         assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!("0.500000"), &json!("0.000000")), "{job}");
         assert!(job["error"]["message"].as_str().unwrap().contains("unreachable"), "nothing to hide: {job}");
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 
@@ -260,6 +261,7 @@ fn failed_work_keeps_its_model_cost() {
         let payer = Payer::new(&stack).await;
         let job = ended(&payer, &buy(&shop, &payer, "x").await).await;
         assert_eq!((&job["credited_usdc"], &job["kept_usdc"]), (&json!("0.499340"), &json!("0.000660")), "{job}");
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 

@@ -72,6 +72,9 @@ fn a_payment_sent_to_both_at_once_buys_at_one() {
             let transaction = won.base64_header("payment-response")["transaction"].clone();
             assert_spent(&answers[lost], transaction.as_str().unwrap());
             assert_eq!(payer.balance(&here).await, 995_000, "round {round}: paid once");
+            for (payer, stack) in both.iter().zip([&here, &there]) {
+                books::audit(&stack.app.db, payer.agent()).await;
+            }
             let again = both[lost].client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
             assert_spent(&again, transaction.as_str().unwrap());
         }
@@ -111,6 +114,7 @@ fn the_loser_learns_the_transaction_even_if_the_nodes_logs_lag() {
         });
         let lost = payer.at(&there).client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
         assert_spent(&lost, transaction.as_str().unwrap());
+        books::audit(&there.app.db, payer.agent()).await;
     });
 }
 
@@ -179,6 +183,7 @@ async fn lost_to_pending(looks: usize) -> (Answer, String) {
         _ => None,
     });
     let lost = payer.at(&there).client.post(VIN_PATH, &[("x-payment", &payment)], &body).await;
+    books::audit(&there.app.db, payer.agent()).await;
     (lost, transaction.as_str().unwrap().to_owned())
 }
 

@@ -1,8 +1,6 @@
-//! Audits the books of agents: what must be true of the ledger at every moment, and what once nothing is open. [`super::run`]
-//! audits those of every stack when its test ends, and a test may do so before.
+//! Audits an agent's books: what must be true of the ledger at every moment, and what once nothing is open.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use base::ids::{AgentId, TokenId};
 use base::money::Usdc;
@@ -14,63 +12,11 @@ use ledger::day::{self, Day};
 use ledger::receipt::{self, Receipt};
 use ledger::token_spend::{self, TokenSpend};
 use ledger::{credit, hold};
-use local::Stack;
 use platform::store::Db;
-use platform::store::aws::Aws;
 use platform::store::db::Query;
 use tools::spec::TOP_UP;
 
-use super::proxy;
-
 const MANY: usize = 10_000;
-
-thread_local! {
-    /// The databases of the stacks that this thread's test started.
-    static OPEN: RefCell<Vec<Db>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Has the books of a stack audited when this thread's test ends. They are read without the proxy that may have died in front of
-/// them.
-pub fn watch(stack: &Stack) {
-    let behind = stack.environment.get("AWS_ENDPOINT_URL").and_then(|url| proxy::behind(url));
-    let db = behind.map_or_else(|| stack.app.db.clone(), |endpoint| direct(stack, endpoint));
-    OPEN.with_borrow_mut(|open| open.push(db));
-}
-
-fn direct(stack: &Stack, endpoint: String) -> Db {
-    let mut aws = stack.config.aws.clone();
-    aws.endpoint = Some(endpoint);
-    Db::new(Aws::new(&aws).expect("a database").dynamodb(), stack.config.tables.clone())
-}
-
-/// The books of the stacks that this thread's test has started until now are not audited: it writes rows that belong to none.
-pub fn are_broken() {
-    OPEN.with_borrow_mut(Vec::clear);
-}
-
-/// Audits every agent of every stack of a test that has ended.
-pub async fn settle() {
-    for db in OPEN.take() {
-        for agent in agents(&db).await {
-            audit(&db, agent).await;
-        }
-    }
-}
-
-/// The agents that have anything in the ledger.
-async fn agents(db: &Db) -> BTreeSet<AgentId> {
-    let (mut found, mut from) = (BTreeSet::new(), None);
-    loop {
-        let scan = db.client().scan().table_name(&db.tables.ledger).projection_expression("pk");
-        let page = scan.consistent_read(true).set_exclusive_start_key(from).send().await.expect("the ledger");
-        let keys = page.items().iter().filter_map(|row| row.get("pk")?.as_s().ok());
-        found.extend(keys.filter_map(|key| key.strip_prefix("AGENT#")?.parse::<AgentId>().ok()));
-        from = page.last_evaluated_key;
-        if from.is_none() {
-            return found;
-        }
-    }
-}
 
 /// What the ledger says of an agent.
 #[derive(PartialEq)]

@@ -66,7 +66,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 static CHAIN: OnceCell<Arc<DevChain>> = OnceCell::const_new();
 
 /// Runs a test. It fails if a function asked AWS for something that its role does not allow, even if the code handled
-/// that, and if the books of a stack that it started are wrong when it ends.
+/// that.
 pub fn run<T>(journey: impl Future<Output = T>) -> T {
     let watch = permissions::Watch;
     // LOGS=1 prints what the functions log.
@@ -75,7 +75,6 @@ pub fn run<T>(journey: impl Future<Output = T>) -> T {
     }
     let done = RUNTIME.block_on(journey);
     watch.settle();
-    RUNTIME.block_on(books::settle());
     done
 }
 
@@ -206,11 +205,10 @@ pub async fn stack_with(change: impl FnOnce(Options) -> Options) -> Stack {
     start(options).await
 }
 
-/// Starts a stack and records its functions' requests to AWS. [`run`] checks these, and the books.
+/// Starts a stack and records its functions' requests to AWS, which [`run`] checks.
 pub async fn start(options: Options) -> Stack {
     let stack = RUNTIME.spawn(Stack::start(options)).await.expect("starting a stack").expect("the stack starts");
     permissions::watch(&stack.guard);
-    books::watch(&stack);
     stack
 }
 

@@ -1,10 +1,9 @@
 //! A proxy in front of the database or the chain that counts requests and fails on command, as a real network and a
 //! real DynamoDB sometimes do, and an emulator never.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -86,14 +85,6 @@ type Fault = Box<dyn FnMut(&str) -> Option<(u16, Value)> + Send>;
 /// A Secrets Manager: gets a request's `Authorization` and the requested ARN, and returns a status and an answer.
 type Secrets = Box<dyn Fn(&str, &str) -> (u16, Value) + Send>;
 
-/// What is behind each proxy, by its address.
-static TARGETS: LazyLock<Mutex<HashMap<String, String>>> = LazyLock::new(Mutex::default);
-
-/// What is behind the proxy of this address, if it is one.
-pub fn behind(url: &str) -> Option<String> {
-    TARGETS.lock().expect("a lock").get(url).cloned()
-}
-
 #[derive(Clone)]
 pub struct Proxy {
     pub url: String,
@@ -130,7 +121,6 @@ impl Proxy {
         let state = Arc::new(state);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        TARGETS.lock().expect("a lock").insert(url.clone(), target.to_owned());
         let router = Router::new().fallback(forward).with_state(state.clone());
         tokio::spawn(async move { drop(axum::serve(listener, router).await) });
         Proxy { url, state }
