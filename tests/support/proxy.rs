@@ -15,7 +15,7 @@ use http::HeaderMap;
 use http_body_util::Full;
 use hyper::body::Frame;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::{Value, json};
 
 /// The life of a process: a number of requests, after which nothing gets through. The proxies of one stack share it, so
@@ -106,7 +106,11 @@ struct ProxyState {
 
 impl Proxy {
     pub async fn start(target: &str, life: Life) -> Proxy {
-        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build(HttpConnector::new());
+        // A proxy lives as long as the tests run. Its idle connections must not: a crash test starts dozens of proxies.
+        let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(Duration::from_secs(2))
+            .build(HttpConnector::new());
         let state = ProxyState {
             target: target.to_owned(),
             life,
