@@ -26,8 +26,8 @@ use crate::support::{GATES, Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch,
 use local::Options;
 use local::stack::Background;
 
-const MOST_FOR_QUOTE: Units = Units { requests: 6.0, reads: 3.5, writes: 2.0, messages: 0.0 };
-const MOST_FOR_MAIL: Units = Units { requests: 41.0, reads: 21.5, writes: 44.0, messages: 1.0 };
+const MOST_FOR_QUOTE: Units = Units { requests: 7.0, reads: 4.5, writes: 2.0, messages: 0.0 };
+const MOST_FOR_MAIL: Units = Units { requests: 42.0, reads: 22.5, writes: 44.0, messages: 1.0 };
 const MOST_FOR_RECIPIENT: Units = Units { requests: 13.2, reads: 5.8, writes: 10.4, messages: 0.05 };
 const MOST_FOR_TEXT: Units = Units { requests: 42.0, reads: 25.0, writes: 45.0, messages: 1.0 };
 const MOST_FOR_TEXTED: Units = Units { requests: 15.2, reads: 8.3, writes: 12.4, messages: 0.05 };
