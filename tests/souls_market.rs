@@ -557,7 +557,7 @@ fn a_text_is_bought_once_and_reread_by_its_buyer() {
         assert_eq!(bought.status, 200, "{}", bought.text);
         let body = bought.json();
         assert_eq!((&body["success"], &body["soul"]["version"]), (&json!(true), &json!(1)));
-        assert_eq!(body["soul_md"], "# for-sale\n\nI sum up texts.");
+        assert_eq!(body["soul_md"], "# lighthouse-keeper\n\nI sum up texts.");
         assert_eq!(body["purchase"]["price"], 2);
         let again = payer.client.post(&path, &[("x-payment", &payment)], &json!({})).await;
         assert_eq!(again.json(), body, "the same payment gets the same answer");
