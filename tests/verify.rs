@@ -276,6 +276,6 @@ fn a_verification_stays_within_its_units() {
         let [probed, remembered, settled] = counted[..] else { unreachable!() };
         // The domain's count, the host's lock taken and released, and the cached answer.
         assert!(probed.0 - remembered.0 <= 5.0, "{counted:?}");
-        assert!(settled.0 <= remembered.0 && probed.0 <= 38.0, "{counted:?}");
+        assert!(settled.0 <= remembered.0 && probed.0 <= 40.0, "{counted:?}");
     });
 }

@@ -487,6 +487,7 @@ impl Engine {
         let begun = Instant::now();
         let (mut renewed, mut written) = (begun, job.progress.clone());
         let mut was_taken = true;
+        let mut ask_at = begun + BRIEF;
         loop {
             let pause = match was_taken {
                 true if job.progress == written => RENEW_AFTER,
@@ -503,13 +504,16 @@ impl Engine {
                     job.progress = Some(report);
                     continue;
                 }
-                () = tokio::time::sleep_until(begun + BRIEF), if for_hosts.is_some() => {
-                    if let Some(slots) = for_hosts.take()
-                        && !reported.is_to_end()
-                        && !self.may_wait_long(job, slots).await?
-                        && !reported.is_to_end()
-                    {
-                        return Ok(Ok(Worked::Busy));
+                () = tokio::time::sleep_until(ask_at), if for_hosts.is_some() => {
+                    let Some(slots) = for_hosts.take().filter(|_| !reported.is_to_end()) else { continue };
+                    match self.may_wait_long(job, slots).await {
+                        Ok(may_wait) if may_wait || reported.is_to_end() => {}
+                        Ok(_) => return Ok(Ok(Worked::Busy)),
+                        // A store that does not answer is no reason to throw the work away.
+                        Err(error) => {
+                            log::failure("a place for long waits could not be asked for", &error);
+                            (for_hosts, ask_at) = (Some(slots), Instant::now() + RENEW_AGAIN);
+                        }
                     }
                     continue;
                 }
