@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use base::clock::Timestamp;
-use base::ids::AgentId;
+use base::ids::{AgentId, RequestId};
 use base::input::{Field, Kind};
 use base::money::Usdc;
 use gate::jobs::input::StoredInput;
@@ -21,11 +21,13 @@ use gate::{Call, Gate};
 use http::StatusCode;
 use ledger::payments::quote::Quote;
 use platform::http::{ApiError, private_json, read_body};
-use platform::store::Key;
+use platform::store::{Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tools::Toolbox;
+use tools::lock;
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
-use tools::spec::{Catalog, Price, ToolSpec};
+use tools::spec::{Catalog, Claiming, Price, ToolSpec};
+use tools::{Output, Running, Task, ToolError, Toolbox, Unavailable};
 
 use super::acts::Agent;
 use super::dice::Dice;
@@ -36,13 +38,14 @@ use crate::support::books;
 pub const GROUP: &str = "asked";
 
 /// The least and the most that a quoter finds, in micro-USDC.
-const LEAST: Usdc = Usdc::from_micro(1_000);
+pub const LEAST: Usdc = Usdc::from_micro(1_000);
 const MOST: Usdc = Usdc::from_micro(10_000);
 
 const TEXT: Field = Field::required("text", Kind::Text { min: 1, max: 100, format: None }, "What to do");
 const NOTE: Field = Field::optional("note", Kind::Text { min: 1, max: 100, format: None }, "How to do it");
 
-/// Queued. The note may be added after the quote.
+/// Queued. The note may be added after the quote. An agent has one open at a time: the claim takes its lock. What it makes is
+/// written by the transaction that ends it.
 pub static BY_ROUTE: ToolSpec = ToolSpec {
     name: "asked_by_route",
     title: "Asked by route",
@@ -53,6 +56,8 @@ pub static BY_ROUTE: ToolSpec = ToolSpec {
     quote_path: Some("/v1/tools/asked/by-route/quote"),
     quote_ttl: Some(Duration::from_secs(300)),
     quoted_fields: &["text"],
+    claims: |toolbox, claiming| Box::pin(take_lock(toolbox, claiming)),
+    refusals: &[(409, "busy")],
     input: &[TEXT, NOTE],
     example: || json!({"text": "Something"}),
     output: || json!({"type": "object"}),
@@ -75,6 +80,44 @@ pub static BY_CALL: ToolSpec = ToolSpec {
 
 pub static TOOLS: [&ToolSpec; 2] = [&BY_ROUTE, &BY_CALL];
 
+/// Places of [`PLACES`].
+pub const MAX_PLACES: usize = 25;
+
+/// Queued, at a fixed price. Each claim takes one of a few places, for good.
+pub static PLACES: ToolSpec = ToolSpec {
+    name: "asked_places",
+    title: "Places",
+    summary: "Something of which there are few",
+    group: GROUP,
+    paths: &["/v1/tools/asked/places"],
+    price: Price::Fixed(LEAST),
+    claims: |toolbox, _| Box::pin(take_place(toolbox)),
+    refusals: &[(429, "full")],
+    input: &[TEXT],
+    example: || json!({"text": "Something"}),
+    output: || json!({"type": "object"}),
+    ..ToolSpec::QUEUED
+};
+
+#[derive(Deserialize)]
+struct Places {
+    taken: usize,
+}
+
+async fn take_place(toolbox: &Toolbox) -> Result<Vec<Write>, ApiError> {
+    let (table, key) = (&toolbox.db.tables.jobs, Key::new("ASKED#PLACES", "COUNT"));
+    let places: Option<Places> = toolbox.db.get_latest(table, key.clone()).await?;
+    if places.is_some_and(|places| places.taken >= MAX_PLACES) {
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        return Err(ApiError::Tool { status, code: "full", message: "all places are taken".to_owned() });
+    }
+    let take = Write::update(table, key, "ADD #taken :one")
+        .only_if("attribute_not_exists(#taken) OR #taken < :most")
+        .bind("one", 1)?
+        .bind("most", MAX_PLACES)?;
+    Ok(vec![take])
+}
+
 static QUOTERS: [Quoter; 2] = [
     Quoter {
         spec: &BY_ROUTE,
@@ -90,7 +133,7 @@ static QUOTERS: [Quoter; 2] = [
 
 /// The service's catalog, with these tools and quoters.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
-    tools: catalog::CATALOG.iter().chain(&TOOLS).copied().collect(),
+    tools: catalog::CATALOG.iter().chain(&TOOLS).copied().chain([&PLACES]).collect(),
     quoters: catalog::CATALOG.quoters.iter().copied().chain(&QUOTERS).collect(),
     providers: catalog::CATALOG.providers,
     asked: catalog::CATALOG.asked,
@@ -109,6 +152,47 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let text = request.input.get("text").cloned().unwrap_or_default();
     let locked = locked(&text, price).as_object().cloned().unwrap_or_default();
     Ok(AskedPrice { price: Usdc::from_micro(price), context: Map::new(), locked })
+}
+
+fn lock_key(agent: AgentId) -> Key {
+    Key::new(format!("ASKED#{agent}"), "LOCK")
+}
+
+fn made_key(job: RequestId) -> Key {
+    Key::new(format!("ASKED#{job}"), "MADE")
+}
+
+async fn take_lock(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Write>, ApiError> {
+    let (db, key) = (&toolbox.db, lock_key(claiming.agent));
+    match lock::take(db, &db.tables.jobs, key, claiming.request_id, claiming.now).await? {
+        Ok(take) => Ok(vec![take]),
+        Err(other) => {
+            Err(ApiError::Tool { status: StatusCode::CONFLICT, code: "busy", message: format!("{other} is open") })
+        }
+    }
+}
+
+/// Work that fails unless its job has the lock of its agent, and otherwise makes something when it ends.
+pub async fn within_lock(toolbox: &Toolbox, task: &Task, work: Running) -> Result<Output, ToolError> {
+    let (db, table, key) = (&toolbox.db, &toolbox.db.tables.jobs, lock_key(task.agent));
+    let is_held = lock::is_held(db, table, key.clone(), task.request_id).await;
+    let failed = |error: StoreError| ToolError::internal(error.to_string());
+    if !is_held.map_err(failed)? {
+        return Err(ToolError::unavailable(Unavailable::SourceUnavailable, "another has the lock"));
+    }
+    let output = work.await?;
+    if output.waits.is_some() {
+        return Ok(output);
+    }
+    let held = lock::held(table, key, task.request_id).map_err(failed)?;
+    let made = Write::put(table, made_key(task.request_id), &Made { by: task.agent }).map_err(failed)?.only_if_new();
+    Ok(output.with(vec![held, made]))
+}
+
+/// What a job of [`BY_ROUTE`] made.
+#[derive(Serialize, Deserialize)]
+struct Made {
+    by: AgentId,
 }
 
 /// What the work is given: the quoted text and price.
@@ -131,7 +215,7 @@ async fn answer(State(gate): State<Arc<Gate>>, request: Request) -> Response {
     let path = parts.uri.path();
     let answer = async {
         let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        let tool = if path == BY_CALL.path() { &BY_CALL } else { &BY_ROUTE };
+        let tool = [&BY_CALL, &PLACES].into_iter().find(|tool| tool.path() == path).unwrap_or(&BY_ROUTE);
         let call = Call { tool, listing: None, resource: &resource, headers: &parts.headers, body };
         if BY_ROUTE.quote_path != Some(path) {
             return gate.call(call).await;
@@ -298,6 +382,10 @@ pub async fn check(world: &World, agents: &[Arc<Agent>]) -> Vec<Job> {
             let mut broadcast = notes.shown.iter().filter(|shown| shown.by_stranger);
             let by_stranger = broadcast.any(|shown| Some(shown.authorization.nonce) == nonce);
             given.check_purchase(&job, by_stranger);
+            let made: Option<Made> =
+                world.db.get_latest(&world.db.tables.jobs, made_key(job.request_id)).await.unwrap();
+            let makes = job.tool == BY_ROUTE.name && job.outcome == Some(Outcome::Completed);
+            assert_eq!(made.map(|made| made.by), makes.then_some(job.agent), "made exactly if it completed: {job:?}");
             jobs.push(job);
         }
     }

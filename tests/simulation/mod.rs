@@ -20,6 +20,7 @@ mod database;
 mod dice;
 mod faults;
 mod last_claim;
+mod places;
 mod sellers;
 mod texts;
 mod world;
@@ -71,7 +72,8 @@ fn run(seed: u64, steps: u64) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(4);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| {
+            let thread = std::thread::Builder::new().stack_size(local::STACK_BYTES);
+            let thread = thread.spawn_scoped(scope, || {
                 loop {
                     let episode = next.fetch_add(1, Ordering::SeqCst);
                     if episode >= episodes || failed.load(Ordering::SeqCst) {
@@ -92,6 +94,7 @@ fn run(seed: u64, steps: u64) {
                     }
                 }
             });
+            thread.expect("a thread");
         }
     });
     let faults = figures.sum("fault ");

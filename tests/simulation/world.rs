@@ -59,11 +59,15 @@ thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
-static RUNNERS: [&Runner; 8] = [
+static RUNNERS: [&Runner; 9] = [
     &Runner { spec: &web_read::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &vehicle_identification::SPEC, run: |_, task| work(&task) },
-    &Runner { spec: &asked::BY_ROUTE, run: |_, task| work(&task) },
+    &Runner {
+        spec: &asked::BY_ROUTE,
+        run: |toolbox, task| Box::pin(async move { Box::pin(asked::within_lock(&toolbox, &task, work(&task))).await }),
+    },
     &Runner { spec: &asked::BY_CALL, run: |_, task| work(&task) },
+    &Runner { spec: &asked::PLACES, run: |_, task| work(&task) },
     &top_up::RUNNER,
     &tools_sms::send::RUNNER,
     &tools_voice::inbound::RUNNER,

@@ -23,6 +23,8 @@ pub enum ClaimPart {
     Approval,
     /// The checkout session that the purchase completes.
     Session,
+    /// The tool's own.
+    Own,
 }
 
 /// The writes in order of priority: the first one that was refused is the reason.

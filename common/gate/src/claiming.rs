@@ -20,8 +20,9 @@ use ledger::{day, hold};
 use platform::auth::Caller;
 use platform::auth::token::TokenCaps;
 use platform::http::ApiError;
-use platform::store::{StoreError, WriteError, db, queue};
-use tools::spec::Answer;
+use platform::store::{StoreError, Write, WriteError, db, queue};
+use serde_json::Map;
+use tools::spec::{Answer, Claiming};
 
 use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
@@ -141,6 +142,14 @@ impl Gate {
             if let Err(refused) = check_account(order, &account, sale.proposed()) {
                 return self.copy_or_tell(&sale, refused).await;
             }
+            // On the heap: nested and unoptimised, the futures overflow a thread's stack.
+            let own = match Box::pin(self.own_writes(&sale, request_id, now)).await {
+                Ok(own) => own,
+                Err(error @ ApiError::Unavailable(_)) => return Err(error),
+                // The work finds that it does not hold what it needs.
+                Err(_) if sale.paid.is_some() => Vec::new(),
+                Err(refused) => return self.copy_or(&sale, refused).await,
+            };
             let vouches = sale.payment.is_some() && policy::counts(&account, payments);
             let card = account.card.min(sale.credits());
             let input = match kept.take() {
@@ -160,6 +169,9 @@ impl Gate {
             }
             if let Some(taken) = order.binding.and_then(|binding| binding.taken.clone()) {
                 claim_writes.add(ClaimPart::Session, taken);
+            }
+            for write in own {
+                claim_writes.add(ClaimPart::Own, write);
             }
             let refusal = match self.app.db.transact(claim_writes.writes()).await {
                 Ok(()) => {
@@ -212,11 +224,27 @@ impl Gate {
                 ClaimPart::Approval => return self.copy_or(&sale, approval_was_used()).await,
                 // The session was changed, cancelled or completed in the meantime.
                 ClaimPart::Session => return self.copy_or(&sale, ApiError::InvalidQuote).await,
+                // The tool is asked again, and sees why.
+                ClaimPart::Own => {}
                 // This payer has too much unsettled work, so settle first and then work.
                 ClaimPart::Exposure => overlap = false,
             }
         }
         Err(ApiError::Unavailable(StoreError::new("the account changes faster than a claim can be made")))
+    }
+
+    /// The tool's own writes in the claim.
+    async fn own_writes(&self, sale: &Sale<'_>, request_id: RequestId, now: Timestamp) -> Result<Vec<Write>, ApiError> {
+        let (order, none) = (sale.order, Map::new());
+        let claiming = Claiming {
+            agent: sale.agent,
+            request_id,
+            input: &order.input,
+            locked: order.asked.as_ref().map_or(&none, |asked| &asked.locked),
+            price: sale.price(),
+            now,
+        };
+        (order.tool.claims)(&self.engine.toolbox, claiming).await
     }
 
     /// All writes of a purchase.

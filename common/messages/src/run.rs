@@ -21,17 +21,14 @@ use platform::http::log;
 use platform::store::{BoxFuture, Db, StoreError};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
+use tools::run::{SOON, STORE_PAUSE, Stop, within_limit};
 use tools::{Output, Source, Task, ToolError, Toolbox};
 
 use crate::hand::Handed;
 use crate::recipient::{self, Destination, Recipient, State};
 
-/// Time limit of a run, for the tool's entry.
-pub const DEADLINE: Duration = Duration::from_secs(100);
-/// A run is stopped then, so that the engine does not: it would fail the job.
-const STOP: Duration = Duration::from_secs(93);
 /// After a run that was stopped: longest look at the rows, longest time to close them, and to tell the end. The three end
-/// before [`DEADLINE`].
+/// before [`tools::run::DEADLINE`].
 const LAST_LOOK: Duration = Duration::from_secs(2);
 /// The same for a job that is over. Together they end before the engine's lease of the job.
 const CLOSING: Duration = Duration::from_secs(8);
@@ -39,10 +36,6 @@ const CLOSING: Duration = Duration::from_secs(8);
 pub const SENDING: Duration = Duration::from_secs(70);
 /// Longest hand-over of one message. With [`SENDING`] it leaves time to store the outcome.
 pub const HAND_OVER: Duration = Duration::from_secs(20);
-/// Pause before the next run: there was not enough time.
-pub const SOON: Duration = Duration::from_secs(1);
-/// The database failed.
-pub const STORE_PAUSE: Duration = Duration::from_secs(30);
 /// A report of delivery is missing; the provider took no more.
 const UNTIL_REPORTED: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(120);
@@ -67,27 +60,6 @@ pub struct Medium<To: 'static> {
     /// For so long after the first run, a job waits for reports of the provider before it ends.
     pub reported_within: Duration,
     pub finish: Finish<To>,
-}
-
-/// Why a run ended without an output.
-#[derive(Debug)]
-pub enum Stop {
-    /// The job fails.
-    Failed(ToolError),
-    /// The next run goes on.
-    Store(StoreError),
-}
-
-impl From<StoreError> for Stop {
-    fn from(error: StoreError) -> Stop {
-        Stop::Store(error)
-    }
-}
-
-impl From<ToolError> for Stop {
-    fn from(error: ToolError) -> Stop {
-        Stop::Failed(error)
-    }
 }
 
 /// What became of one recipient in a run.
@@ -134,23 +106,6 @@ pub async fn run<To: Destination>(
             go_on(&toolbox, &task, pause, medium).await
         }
     }
-}
-
-/// The work of one run under its time limit: how it ended. If it could not end: the pause before the next run, and the cause.
-pub async fn within_limit(
-    work: impl Future<Output = Result<Output, Stop>> + Send + 'static,
-) -> Result<Result<Output, ToolError>, (Duration, StoreError)> {
-    // Dropping the set stops the work.
-    let mut working = JoinSet::new();
-    working.spawn(work);
-    Err(match timeout(STOP, working.join_next()).await {
-        Ok(Some(Ok(Ok(output)))) => return Ok(Ok(output)),
-        Ok(Some(Ok(Err(Stop::Failed(error))))) => return Ok(Err(error)),
-        Ok(Some(Ok(Err(Stop::Store(error))))) => (STORE_PAUSE, error),
-        // Not the panic's text: it may have words of a message or a call.
-        Ok(Some(Err(_)) | None) => (STORE_PAUSE, StoreError::new("it panicked")),
-        Err(late) => (SOON, StoreError::new(late)),
-    })
 }
 
 /// After a run that could not go on: another one after a pause, or the end.

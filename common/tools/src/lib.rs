@@ -22,10 +22,12 @@ macro_rules! family {
 
 pub mod availability;
 pub mod bazaar;
+pub mod lock;
 mod needs;
 pub mod pages;
 pub mod picture;
 pub mod quoting;
+pub mod run;
 pub mod safety;
 pub mod snapshot;
 pub mod soul;
@@ -252,16 +254,24 @@ pub struct Output {
     pub used: Option<Usdc>,
     /// Set if there is no result yet: the job runs again later.
     pub waits: Option<Wait>,
+    /// Writes of the tool's own in the transaction that ends the job.
+    pub writes: Vec<Write>,
 }
 
 impl Output {
     pub fn new(result: Value, source: Source) -> Output {
-        Output { result, source, credited: None, used: None, waits: None }
+        Output { result, source, credited: None, used: None, waits: None, writes: Vec::new() }
     }
 
     /// Charges `used` micro-USDC of the price, at most all of it. The rest is credited when the job ends.
     pub fn charging(self, used: Usdc) -> Output {
         Output { used: Some(used), ..self }
+    }
+
+    /// Adds writes to the transaction that ends the job: what it made is shown exactly if it is charged. If one is refused, the
+    /// job does not end, and its next run decides anew. At most 20.
+    pub fn with(self, writes: Vec<Write>) -> Output {
+        Output { writes, ..self }
     }
 
     /// No result yet. The code that receives the outside event must queue the job again.

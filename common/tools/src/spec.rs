@@ -12,7 +12,7 @@ use platform::config::{Capability, Config, ConfigErrors, PriceTable};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
-use platform::store::BoxFuture;
+use platform::store::{BoxFuture, Write};
 use serde_json::{Map, Value};
 
 use crate::Toolbox;
@@ -177,6 +177,25 @@ pub type CheckQuoted = fn(&Map<String, Value>, &Map<String, Value>) -> Result<()
 /// Checks who pays, if that is known: the named agent or the payment's signer.
 pub type CheckPayer = for<'a> fn(&'a Toolbox, Option<AgentId>) -> BoxFuture<'a, Result<(), ApiError>>;
 
+/// The writes of a tool's own in the transaction that claims a call of it, each with a condition (a lock is free, a counter has room), or the
+/// tool's refusal. Asked again whenever one of them was refused; it then sees why. A call whose money arrived before its claim is claimed
+/// without them if they are refused, so **the work looks whether it holds what it claimed**. Nothing takes them back if the job
+/// ends before its first run: a lock names its job and is free when that job has ended.
+pub type Claims = for<'a> fn(&'a Toolbox, Claiming<'a>) -> BoxFuture<'a, Result<Vec<Write>, ApiError>>;
+
+/// The call that is being claimed.
+#[derive(Clone, Copy)]
+pub struct Claiming<'a> {
+    pub agent: AgentId,
+    pub request_id: RequestId,
+    pub input: &'a Map<String, Value>,
+    /// What its quote fixed for the work; empty without an asked price.
+    pub locked: &'a Map<String, Value>,
+    /// micro-USDC
+    pub price: Usdc,
+    pub now: Timestamp,
+}
+
 /// Makes members of a 202 answer from the service's origin, the request id, the time of the request, its input, and what an
 /// asked quote fixed for the work.
 pub type Accepted = fn(&str, RequestId, Timestamp, &Map<String, Value>, &Map<String, Value>) -> Value;
@@ -223,6 +242,8 @@ pub struct ToolSpec {
     pub check_quoted: CheckQuoted,
     /// Refuses a payer whom the tool would sell nothing, before a payment is asked for and again before it is taken.
     pub check_payer: CheckPayer,
+    /// What it writes itself in the transaction that claims a call.
+    pub claims: Claims,
     /// A tool that its quote may sell along with it, once: its price is a part of the highest possible one.
     pub may_include: Option<&'static ToolSpec>,
     /// Status and code of refusals that only this tool has.
@@ -368,6 +389,7 @@ impl ToolSpec {
         quoted_fields: &[],
         check_quoted: |_, _| Ok(()),
         check_payer: |_, _| Box::pin(async { Ok(()) }),
+        claims: |_, _| Box::pin(async { Ok(Vec::new()) }),
         may_include: None,
         refusals: &[],
         category: "data",

@@ -420,7 +420,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 pub fn key(request_id: RequestId) -> Key {
-    Key::new(format!("JOB#{request_id}"), "JOB")
+    Key::of_job(request_id)
 }
 
 /// The job id in a key of the index of open jobs.

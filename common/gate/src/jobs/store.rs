@@ -291,16 +291,18 @@ pub async fn refused(
     Ok(())
 }
 
-/// The amounts that completed work reports, in micro-USDC.
-#[derive(Clone, Copy, Debug, Default)]
+/// What completed work reports. Amounts are in micro-USDC.
+#[derive(Clone, Debug, Default)]
 pub struct Reported {
     /// Credits bought, if the tool sells credits. They are booked only when the money has arrived.
     pub bought: Option<Usdc>,
     /// What was used of the price, if not all of it. The rest is credited when the money has arrived.
     pub used: Option<Usdc>,
+    /// The tool's own writes ([`tools::Output::with`]).
+    pub writes: Vec<Write>,
 }
 
-/// The work is done.
+/// The work is done. `LostLease` also if one of the tool's own writes was refused.
 pub async fn completed(
     db: &Db,
     signer: &ReceiptSigner,
@@ -331,9 +333,12 @@ pub async fn completed(
             let cause = job.receipt_id.as_str();
             writes.extend(credit::change(db, job.agent, EntryKind::TopUp, change, cause, Some(job.request_id), now)?);
         }
+        writes.extend(reported.writes);
         db.transact(&writes).await?;
     } else {
-        db.write(bind(change(db, job, set, now)?)?).await?;
+        let mut writes = vec![bind(change(db, job, set, now)?)?];
+        writes.extend(reported.writes);
+        db.apply(writes).await?;
     }
     *job = next;
     Ok(())

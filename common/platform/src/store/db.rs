@@ -19,6 +19,7 @@ use aws_sdk_dynamodb::types::{
 };
 use base::clock::Timestamp;
 use base::digest;
+use base::ids::RequestId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,6 +57,11 @@ pub struct Key {
 impl Key {
     pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Key {
         Key { pk: pk.into(), sk: sk.into() }
+    }
+
+    /// The key of a job's item, in the table of jobs.
+    pub fn of_job(request_id: RequestId) -> Key {
+        Key::new(format!("JOB#{request_id}"), "JOB")
     }
 
     fn attributes(self) -> Item {
@@ -112,7 +118,7 @@ impl From<WriteError> for StoreError {
 ///
 /// In expressions, write attribute names as `#name`, so that DynamoDB's reserved words never matter, and values as `:name`,
 /// bound with [`Write::bind`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Write {
     table: String,
     kind: WriteKind,
@@ -123,7 +129,7 @@ pub struct Write {
     list: Option<(List, Timestamp)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum WriteKind {
     Put(Item),
     Update {
