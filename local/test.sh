@@ -1,5 +1,5 @@
 #!/bin/sh
-# The whole of `make test`, and the seconds of its parts.
+# The whole of `make test`, and the seconds of its parts. `local/test.sh build` only builds.
 set -eu
 cd "$(dirname "$0")/.."
 started=$(date +%s)
@@ -8,6 +8,7 @@ say() { echo "== $1 (after $(($(date +%s) - started)) s)"; }
 say "building the tests: 10 minutes the first time, seconds when nothing changed"
 # Of the binaries only those that tests start; the rehearsal links the functions.
 cargo build --workspace --tests --bin agora-local --bin doctor --bin verify-receipts
+[ "${1:-}" = build ] && exit
 say "testing: about 20 minutes. First the journeys over the whole service, then each crate's own tests"
 # Journeys record which permissions they use; the last command lists those that no journey used.
 rm -rf "$(local/target-dir.sh)/tmp/permissions"
