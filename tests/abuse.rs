@@ -14,7 +14,6 @@ use gate::limits::{Class, SMALL_ANSWER};
 use gate::push::LIFETIME;
 use ledger::payments::settle::relayer::MAX_GAS;
 use local::{Options, Stack};
-use market::files::{self, FileRow};
 use market::{slots, soul, trials};
 use platform::connections::Connections;
 use platform::mail as own_mail;
@@ -26,6 +25,7 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, Message};
+use tools::files::{self, FileRow};
 
 mod calls;
 mod inbound;
@@ -796,7 +796,7 @@ fn previews_and_long_file_lists_count_against_the_result_limit() {
         for number in 0..40 {
             let row = FileRow::of(&format!("{number:02}{}", "€".repeat(80)), "text/plain", 1, now);
             let open = Write::check(&db.tables.jobs, bought.key()).only_if("attribute_exists(#pk)");
-            files::keep(db, blobs, &bought, open, row, Some(vec![b'x'])).await.unwrap().unwrap();
+            files::keep(db, blobs, bought.files(), open, row, Some(vec![b'x'])).await.unwrap().unwrap();
         }
         let result = json!({"result": "\u{1}".repeat(100_000)});
         assert_eq!(shop.send("POST", &format!("/jobs/{job}/complete"), &result).await.status, 200);

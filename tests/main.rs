@@ -124,6 +124,7 @@ mod read;
 mod refusals;
 mod reorg;
 mod repeats;
+mod request_files;
 mod research;
 mod search;
 mod settlement;

@@ -9,9 +9,10 @@ use gate::work::program::MAX_PROGRAM_BYTES;
 use gate::{LARGEST_BODY_BYTES, MAX_BODY_BYTES};
 use local::iam::equipped;
 use local::template::Template;
-use market::{counting, files};
+use market::counting;
 use platform::store::queue::MAX_DELAY;
 use serde_json::Value;
+use tools::files;
 
 use crate::support::root;
 

@@ -15,11 +15,11 @@ use http::{HeaderMap, StatusCode};
 use ledger::account;
 use local::stack::Background;
 use local::{Options, Stack};
-use market::files::{self, FileRow, NotKept};
 use market::{soul, wallet};
 use platform::auth::token::TokenCaps;
 use platform::store::Write;
 use serde_json::{Value, json};
+use tools::files::{self, FileRow, NotKept};
 use tools::{Output, Source};
 
 use crate::support::http::borrowed;
@@ -1142,7 +1142,7 @@ fn a_stale_attempt_overwrites_neither_result_nor_files() {
         let bring = async |by: &Job, content: &str| {
             let row = FileRow::of("a.txt", "text/plain", content.len() as u64, hand.now());
             let held = store::held(db, by).unwrap();
-            files::keep(db, blobs, by, held, row, Some(content.as_bytes().to_vec())).await.unwrap()
+            files::keep(db, blobs, by.files(), held, row, Some(content.as_bytes().to_vec())).await.unwrap()
         };
         let large = |by: &str| Output::new(json!({"result": by.repeat(10_000)}), Source::upstream("seller", None));
         assert_eq!(bring(&second, "second").await, Ok(()));

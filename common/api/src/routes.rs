@@ -68,6 +68,8 @@ const FREE: &[Route] = &[
     Route { group: "checkout", method: "GET", path: "/.well-known/acp/manifest.json" },
     Route { group: "requests", method: "GET", path: "/v1/requests" },
     Route { group: "requests", method: "GET", path: "/v1/requests/{id}" },
+    Route { group: "requests", method: "GET", path: "/v1/requests/{id}/files" },
+    Route { group: "requests", method: "GET", path: "/v1/requests/{id}/files/{path+}" },
     Route { group: "requests", method: "GET", path: "/v1/payments/{reference}" },
     Route { group: "requests", method: "GET", path: "/v1/submissions/recover" },
     Route { group: "insights", method: "GET", path: "/v1/analytics/receipts" },

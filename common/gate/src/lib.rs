@@ -39,6 +39,7 @@ mod claim_writes;
 mod claiming;
 mod content;
 mod dry_run;
+pub mod files;
 pub mod idempotency;
 pub mod insights;
 pub mod jobs;
@@ -86,7 +87,7 @@ use crate::approvals::Notices;
 use crate::jobs::engine::{self, Engine};
 use crate::jobs::job::{Job, Outcome, Settlement};
 use crate::jobs::store;
-use crate::limits::{Class, Reader, Subject};
+use crate::limits::{Class, Subject};
 pub use asked::GivenQuote;
 use challenge::Offer;
 use checkout_binding::CheckoutBinding;
@@ -94,6 +95,7 @@ use claiming::Sale;
 use order::Order;
 pub use order::{Call, InputShape, Listing, empty_body, guard, ignored, parse_body};
 use rules::Proposed;
+use tools::files::Reader;
 
 /// Largest body of a tool call, unless its route takes more.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;

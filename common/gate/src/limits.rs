@@ -58,6 +58,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde::Deserialize;
 use serde_json::json;
+use tools::files::Reader;
 use uuid::Uuid;
 
 use crate::app::App;
@@ -174,18 +175,6 @@ pub enum Subject {
     Everybody,
     /// A reader of a job.
     Job(RequestId, Reader),
-}
-
-/// Each reader of a job has a limit of its own: neither the seller nor a stranger who only names the buyer's address can
-/// use up the buyer's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reader {
-    /// The buyer, proven.
-    Buyer,
-    /// The seller, proven.
-    Seller,
-    /// Anybody who names one of them without a proof.
-    Named,
 }
 
 impl Subject {

@@ -5,12 +5,12 @@ use base::money::Usdc;
 use gate::app::App;
 use gate::jobs::engine::read_result;
 use gate::jobs::job::{Job, Outcome, Status};
-use gate::limits::{self, Reader};
+use gate::limits;
 use platform::http::{ApiError, Params};
 use platform::store::{Blobs, Db, StoreError};
 use serde_json::{Value, json};
+use tools::files::{self, Reader};
 
-use super::files;
 use super::party::Party;
 
 /// How much of a result is shown.

@@ -12,7 +12,6 @@
 //! | [`sold`] | lists of a soul's jobs |
 //! | [`jobs`] | a job as its buyer and its seller see it |
 //! | [`worker`] | jobs of a seller's own worker: claim, progress, completion |
-//! | [`files`] | the files of a job |
 //! | [`party`], [`rating`] | who may see a job, buyers' ratings |
 //! | [`checkout`] | checkout sessions for agent platforms (ACP) |
 //! | [`afford`] | how much model use a price covers |
@@ -42,7 +41,6 @@ pub mod afford;
 pub mod category;
 pub mod checkout;
 pub mod counting;
-pub mod files;
 pub mod form;
 pub mod history;
 pub mod index;

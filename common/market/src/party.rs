@@ -6,10 +6,11 @@
 use base::ids::{AgentId, RequestId};
 use gate::jobs::job::Job;
 use gate::jobs::store;
-use gate::limits::{self, Class, Reader, Subject};
+use gate::limits::{self, Class, Subject};
 use http::HeaderMap;
 use platform::auth::Scope;
 use platform::http::{ApiError, MarketError, headers};
+use tools::files::Reader;
 
 use super::Market;
 use super::soul;

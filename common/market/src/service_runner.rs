@@ -21,11 +21,11 @@ use platform::net::FetchError;
 use platform::store::{Blobs, BoxFuture, Db, StoreError};
 use ring::hmac;
 use serde_json::{Value, json};
+use tools::files::{self, FileRow, NotKept};
 use tools::spec::Catalog;
 use tools::{ErrorCode, Output, Source, ToolError, Toolbox, Unavailable};
 
 use super::afford::{self, TextOf};
-use super::files::{self, FileRow, NotKept};
 use super::offer;
 use super::service::{self, Executor, Service, Terms};
 use super::slots;
@@ -312,7 +312,7 @@ impl SoulServiceRunner {
         for file in work.files {
             let row = FileRow::of(&file.path, &file.content_type, file.bytes.len() as u64, self.clock.now());
             let held = store::held(&self.db, job);
-            let put = async { files::keep(&self.db, &*self.blobs, job, held?, row, Some(file.bytes)).await };
+            let put = async { files::keep(&self.db, &*self.blobs, job.files(), held?, row, Some(file.bytes)).await };
             match put.await {
                 Ok(Ok(())) => kept.push(file.path),
                 Ok(Err(NotKept::Full { why, .. })) => {

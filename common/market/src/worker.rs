@@ -25,9 +25,9 @@ use platform::auth::token;
 use platform::http::{ApiError, MarketError};
 use platform::store::{StoreError, Write, WriteError, db};
 use serde_json::{Value, json};
+use tools::files::{self, FileRow, NotKept};
 use tools::{Output, Source, ToolError, Unavailable};
 
-use super::files::{self, FileRow, NotKept};
 use super::service;
 use super::service_runner::{check_output, result_of};
 use super::soul::Soul;
@@ -167,7 +167,7 @@ pub async fn add_file(market: &Market, job: &Job, row: FileRow, content: Option<
     let claimed = Write::check(&market.app.db.tables.jobs, job.key())
         .only_if("attribute_not_exists(#outcome) AND #claimed_until > :now")
         .bind("now", now)?;
-    match files::keep(&market.app.db, &*market.app.blobs, job, claimed, row, content).await? {
+    match files::keep(&market.app.db, &*market.app.blobs, job.files(), claimed, row, content).await? {
         Ok(()) => Ok(()),
         Err(NotKept::Lost) => Err(MarketError::InvalidState("the job is finished, or no worker holds it").into()),
         Err(NotKept::Busy) => Err(ApiError::RequestInProgress),

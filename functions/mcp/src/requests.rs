@@ -10,7 +10,7 @@ use base::ids::RequestId;
 use catalog::CATALOG;
 use gate::jobs::job::{Job, Status};
 use gate::jobs::store;
-use gate::limits::{self, Class, Owned, Reader, Subject};
+use gate::limits::{self, Class, Owned, Subject};
 use gate::named_quote;
 use http::request::Parts;
 use platform::auth::Scope;
@@ -21,6 +21,7 @@ use rmcp::model::{
     CallToolResponse, CallToolResult, CreateTaskResult, DetailedTask, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde_json::{Value, json};
+use tools::files::Reader;
 
 use crate::Shop;
 use crate::answers::structured;

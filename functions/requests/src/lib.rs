@@ -3,29 +3,34 @@
 use api::operations::requests::DURABLE;
 use api::operations::shared::VISIBLE;
 use axum::Router;
-use axum::extract::{RawQuery, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use axum::routing::get;
 use base::ids::RequestId;
 use catalog::CATALOG;
 use gate::app::App;
+use gate::jobs::job::Outcome;
 use gate::jobs::list::{self, Filter};
 use gate::jobs::{Job, store, view};
-use gate::limits::{self, Class, Reader, Subject};
+use gate::limits::{self, Class, Subject};
 use gate::{came_to_nothing, links, respond, status};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use ledger::payments::idempotency::{self, IdempotencyKey};
 use platform::auth::Scope;
 use platform::http::headers::MAX_KEY_BYTES;
 use platform::http::{ApiError, Params, Segment, private_json};
 use platform::store::StoreError;
 use serde_json::{Value, json};
+use tools::files::{self, Reader};
 use tools_email::{domain, recipient, send};
 
 pub fn router(app: App) -> Router {
     let router = Router::new()
         .route("/v1/requests", get(requests))
         .route("/v1/requests/{id}", get(request))
+        .route("/v1/requests/{id}/files", get(list_files))
+        .route("/v1/requests/{id}/files/{*path}", get(file))
         .route("/v1/payments/{reference}", get(payment))
         .route("/v1/submissions/recover", get(recover));
     api::routes::finish(router.with_state(app))
@@ -68,6 +73,45 @@ async fn request(State(app): State<App>, Segment(id): Segment, headers: HeaderMa
         let body = polled(&app, &job).await?;
         limits::take_result(&app, &job, Reader::Buyer, || body.to_string().len()).await?;
         Ok(gate::answer::with_settlement(private_json(StatusCode::OK, &body), &job, &app.config.chain))
+    };
+    respond(answer.await)
+}
+
+/// The caller's own job, and the files that its tool has made. What souls sold has routes of its own.
+///
+/// # Errors
+/// 404 `not_found`, also while the job is not completed.
+async fn with_files(app: &App, headers: &HeaderMap, id: &str) -> Result<Job, ApiError> {
+    let agent = app.caller(headers, Scope::Read).await?.agent;
+    let id: RequestId = id.parse().map_err(|_| ApiError::NotFound)?;
+    let now = app.clock.now();
+    let job = store::load(&app.db, id).await?.filter(|job| !job.is_forgotten(now) && job.agent == agent);
+    job.filter(|job| job.sold.is_none() && job.outcome == Some(Outcome::Completed)).ok_or(ApiError::NotFound)
+}
+
+/// `GET /v1/requests/{id}/files`: the files of a completed job.
+async fn list_files(State(app): State<App>, Segment(id): Segment, headers: HeaderMap) -> Response {
+    let answer = async {
+        let job = with_files(&app, &headers, &id).await?;
+        let id = job.request_id.to_string();
+        let files = files::of_job(&app.db, job.request_id).await?;
+        let folder = format!("/v1/requests/{id}/files");
+        gate::files::list(&app, &job, Reader::Buyer, ("request_id", &id), &folder, &files).await
+    };
+    respond(answer.await)
+}
+
+/// `GET /v1/requests/{id}/files/{path}`: the content, or a redirect to a large file.
+async fn file(
+    State(app): State<App>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    method: Method,
+    headers: HeaderMap,
+) -> Response {
+    let answer = async {
+        let Path((id, path)) = path.map_err(|_| ApiError::NotFound)?;
+        let job = with_files(&app, &headers, &id).await?;
+        gate::files::serve(&app, &job, Reader::Buyer, &path, &method, &headers).await
     };
     respond(answer.await)
 }

@@ -11,11 +11,10 @@ use base::input::{self, Field};
 use base::untrusted_text::visible;
 use gate::jobs::input::{StoredInput, Unread};
 use gate::jobs::job::{Job, Progress};
-use gate::limits::{self, Class, Reader, Subject};
+use gate::limits::{self, Class, Subject};
 use gate::parse_body;
 use gate::work::{MAX_RESULT_BYTES, check_content_type, check_file_path};
 use http::{HeaderMap, StatusCode, header};
-use market::files::{self, FileRow};
 use market::jobs::Shown;
 use market::party::Party;
 use market::sold::{self, Page};
@@ -23,6 +22,7 @@ use market::{Market, jobs, respond, seller, worker};
 use platform::http::{ApiError, Params, Segment, private_json, read_body};
 use platform::store::blob::Access;
 use serde_json::{Map, Value, json};
+use tools::files::{self, FileRow, Reader};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
 /// The result is a JSON string, in which two bytes of UTF-8 may become six. This also limits its size where it is stored

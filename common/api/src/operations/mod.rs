@@ -15,6 +15,7 @@ pub mod credits;
 pub mod document;
 #[cfg(test)]
 mod error_guide;
+pub mod files;
 pub mod insights;
 pub mod mcp;
 pub mod messaging;

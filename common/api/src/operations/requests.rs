@@ -8,7 +8,7 @@ use super::messaging::PROVISIONING;
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::SETTLEMENT;
 use super::tools::SETTLED;
-use super::{Answer, Auth, Link, Operation};
+use super::{Answer, Auth, Link, Operation, files};
 
 /// Endpoints that accept durable submissions, as clients name them: the path after `/v1/tools/`.
 pub static DURABLE: &[&str] = &[
@@ -156,6 +156,23 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The request", Shape::Ref(&REQUEST)).headers(SETTLED)])
         .refuses(&[(404, "not_found"), (410, "result_expired")]),
+    Operation::get("/v1/requests/{id}/files", "listRequestFiles", "The files that a completed call has made")
+        .about("A soul's job lists its files at GET /v1/soul/jobs/{id}/files.")
+        .auth(Auth::Agent)
+        .answers(&[Answer::ok(
+            "The files",
+            Shape::Object(&[
+                has("request_id", Shape::Uuid),
+                has("file_count", Shape::Integer),
+                has("files", Shape::List(&Shape::Object(files::FILE))),
+            ]),
+        )])
+        .refuses(&[(404, "not_found")]),
+    Operation::get("/v1/requests/{id}/files/{path+}", "getRequestFile", "One file of a completed call")
+        .auth(Auth::Agent)
+        .headers(files::RANGE)
+        .answers(files::CONTENT)
+        .refuses(files::REFUSALS),
     Operation::get("/v1/payments/{reference}", "getPayment", "The state of a payment")
         .about("By its nonce or its transaction hash. Its payer, with a proof or token, also gets the `request_id`.")
         .answers(&[Answer::ok(

@@ -2,7 +2,8 @@
 
 use base::input::{Field, Kind, Range};
 use gate::work::MAX_RESULT_BYTES;
-use market::{files, sold, statement, statistics};
+use market::{sold, statement, statistics};
+use tools::files;
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;

@@ -5,7 +5,7 @@ use market::{listing, search};
 
 use super::shape::{Member, Named, Shape, has, may};
 use super::shared::OK;
-use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, schemas};
+use super::{Answer, Auth, Body, FLAG, IDEMPOTENCY_KEY, Link, Operation, files, schemas};
 
 /// Body of `POST /v1/soul/jobs/{id}/rate`.
 pub static RATING: &[Field] = &[
@@ -265,13 +265,6 @@ pub static SOUL_JOB: Named = Named {
     shape: Shape::Extended(JOB, RESULT),
 };
 
-static FILE: &[Member] = &[
-    has("path", Shape::Text),
-    has("size", Shape::Integer),
-    has("content_type", Shape::Text),
-    has("download_url", Shape::Text),
-];
-
 /// Query of both routes that show a job.
 pub const FULL: &[Field] = &[Field::optional("full", FLAG, "Returns the whole result, however long")];
 
@@ -290,8 +283,6 @@ const QUERY: Kind = Kind::Text { min: 2, max: search::MAX_QUERY, format: None };
 const LIST_REFUSALS: &[(u16, &str)] =
     &[(400, "invalid_request"), (400, "invalid_cursor"), (503, "provider_unavailable")];
 const GIVEN_CURSOR: &str = "a cursor has to come from a page of this route";
-const DOWNLOADED: &[(&str, bool, &str)] = &[("Content-Disposition", true, "The file's name")];
-
 const SERVICES: Shape = Shape::List(&Shape::Object(OFFER));
 
 pub static OPERATIONS: &[Operation] = &[
@@ -413,26 +404,15 @@ pub static OPERATIONS: &[Operation] = &[
             Shape::Object(&[
                 has("job_id", Shape::Text),
                 has("file_count", Shape::Integer),
-                has("files", Shape::List(&Shape::Object(FILE))),
+                has("files", Shape::List(&Shape::Object(files::FILE))),
             ]),
         ),
     ]),
     Operation::get("/v1/soul/jobs/{id}/files/{path+}", "getSoulJobFile", "One file of a job")
         .auth(Auth::Party)
-        .headers(&[Field::optional(
-            "Range",
-            Kind::Text { min: 1, max: 100, format: Some(&super::shared::VISIBLE) },
-            "A byte range, such as bytes=0-99",
-        )])
-        .answers(&[
-            Answer::other(200, "The file, with its own content type", &["*/*"]).headers(DOWNLOADED),
-            Answer::other(206, "The requested part", &["*/*"]).headers(DOWNLOADED),
-            Answer {
-                headers: &[("Location", true, "A temporary URL of the file")],
-                ..Answer::json(307, "A large file", Shape::Object(&[has("download_url", Shape::Uri)]))
-            },
-        ])
-        .refuses(&[(404, "not_found"), (410, "result_expired"), (416, "range_not_satisfiable")]),
+        .headers(files::RANGE)
+        .answers(files::CONTENT)
+        .refuses(files::REFUSALS),
     Operation::post("/v1/soul/jobs/{id}/rate", "rateSoulJob", "Rates a completed job, once. Without a proof or an access token of its buyer, the rating is stored but does not count")
         .auth(Auth::Party)
         .body(Body::Fields(RATING))

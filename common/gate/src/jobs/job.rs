@@ -29,6 +29,7 @@ use ledger::receipt::{ExecutionStatus, ReceiptStatus};
 use platform::store::Key;
 use platform::store::lists::List;
 use serde::{Deserialize, Serialize};
+use tools::files;
 use tools::spec::TOP_UP;
 use uuid::Uuid;
 
@@ -372,6 +373,11 @@ impl Job {
 
     pub fn key(&self) -> Key {
         key(self.request_id)
+    }
+
+    /// The owner of its files.
+    pub fn files(&self) -> files::Owner {
+        files::Owner { request_id: self.request_id, price: self.price }
     }
 
     /// Which queue the job belongs to while it is open.

@@ -13,7 +13,8 @@ use super::rows::{self, Connection, Watching};
 use super::{MAX_SUBSCRIPTIONS, message, text_of};
 use crate::app::App;
 use crate::jobs::{Job, job};
-use crate::limits::{self, Reader};
+use crate::limits;
+use tools::files::Reader;
 
 /// How many jobs are marked concurrently.
 const AT_ONCE: usize = 8;

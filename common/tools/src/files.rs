@@ -1,4 +1,4 @@
-//! The files of a job: rows beside the job, contents in the blob store. Paths are untrusted, so a blob's key contains
+//! The files of a job, of a seller or of a tool of ours: rows beside the job, contents in the blob store. Paths are untrusted, so a blob's key contains
 //! the path's digest, and a path never reaches a file system.
 //!
 //! Storage and downloads cost the operator money, and a seller who buys from themselves pays only the fee. So both
@@ -12,13 +12,33 @@ use base::digest::{random, sha256};
 use base::encoding::percent_encoded;
 use base::ids::RequestId;
 use base::money::Usdc;
-use gate::jobs::job::{self, Job, RETENTION};
-use gate::limits::Reader;
 use platform::http::log;
 use platform::store::db::{Query, parse};
 use platform::store::{Blobs, Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::spec::RETENTION;
+
+/// The job whose files they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    pub request_id: RequestId,
+    /// What was paid for it, in micro-USDC: its room follows from that.
+    pub price: Usdc,
+}
+
+/// Each reader of a job has a limit of its own: neither the seller nor a stranger who only names the buyer's address can
+/// use up the buyer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// The buyer, proven.
+    Buyer,
+    /// The seller, proven.
+    Seller,
+    /// Anybody who names one of them without a proof.
+    Named,
+}
 
 /// Most files per job.
 pub const MAX_FILES: usize = 100;
@@ -81,14 +101,14 @@ impl FileRow {
         FileRow { path, size, content_type, uploaded: None, sent: None, at, expires }
     }
 
-    /// The row as it is listed.
-    pub fn to_json(&self, request_id: RequestId) -> Value {
+    /// The row as it is listed. `folder`: the path of the job's files here, as `/v1/requests/<id>/files`.
+    pub fn to_json(&self, folder: &str) -> Value {
         let encoded: Vec<String> = self.path.split('/').map(percent_encoded).collect();
         json!({
             "path": self.path,
             "size": self.size,
             "content_type": self.content_type,
-            "download_url": format!("/v1/soul/jobs/{}/files/{}", request_id.soul_job(), encoded.join("/")),
+            "download_url": format!("{folder}/{}", encoded.join("/")),
         })
     }
 
@@ -111,7 +131,7 @@ impl FileRow {
 }
 
 fn key(request_id: RequestId, path: &str) -> Key {
-    Key::new(job::key(request_id).pk, format!("FILE#{path}"))
+    Key::new(Key::of_job(request_id).pk, format!("FILE#{path}"))
 }
 
 fn blob(request_id: RequestId, path: &str) -> String {
@@ -136,7 +156,7 @@ struct Used {
 }
 
 fn used_key(request_id: RequestId) -> Key {
-    Key::new(job::key(request_id).pk, "FILES")
+    Key::new(Key::of_job(request_id).pk, "FILES")
 }
 
 /// Why a file was not stored.
@@ -155,7 +175,7 @@ pub enum NotKept {
 pub async fn keep(
     db: &Db,
     blobs: &dyn Blobs,
-    job: &Job,
+    job: Owner,
     still: Write,
     mut row: FileRow,
     content: Option<Vec<u8>>,
@@ -202,7 +222,7 @@ pub async fn is_outstanding(blobs: &dyn Blobs, row: &FileRow, request_id: Reques
 async fn replace(
     db: &Db,
     blobs: &dyn Blobs,
-    job: &Job,
+    job: Owner,
     still: &Write,
     row: &FileRow,
 ) -> Result<Result<Option<FileRow>, NotKept>, StoreError> {
@@ -256,7 +276,7 @@ struct Replaced {
 }
 
 /// The write that counts a file. Refused if a limit would be exceeded.
-fn count(db: &Db, job: &Job, row: &FileRow, replaced: &Replaced) -> Result<Write, StoreError> {
+fn count(db: &Db, job: Owner, row: &FileRow, replaced: &Replaced) -> Result<Write, StoreError> {
     let (room, size) = (signed(room(job.price)), signed(row.size));
     let more = size - replaced.size.map_or(0, signed);
     let new = i64::from(replaced.size.is_none());
@@ -297,7 +317,7 @@ fn signed(bytes: u64) -> i64 {
 }
 
 /// Counts a download of a job's files; `false` if it would exceed the limit.
-pub async fn count_fetch(db: &Db, job: &Job, reader: Reader, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn count_fetch(db: &Db, job: Owner, reader: Reader, bytes: u64, now: Timestamp) -> Result<bool, StoreError> {
     let most = room(job.price) * fetched_times(reader);
     let Some(left) = most.checked_sub(bytes) else { return Ok(false) };
     let fetched = match reader {
@@ -324,7 +344,7 @@ async fn load_latest(db: &Db, request_id: RequestId, path: &str) -> Result<Optio
 
 /// A job's files, in path order.
 pub async fn of_job(db: &Db, request_id: RequestId) -> Result<Vec<FileRow>, StoreError> {
-    let query = Query::prefixed(&db.tables.jobs, &job::key(request_id).pk, "FILE#", MAX_FILES + 1)?;
+    let query = Query::prefixed(&db.tables.jobs, &Key::of_job(request_id).pk, "FILE#", MAX_FILES + 1)?;
     db.query(query.latest()).await
 }
 
@@ -404,8 +424,7 @@ mod tests {
     #[test]
     fn paths_are_encoded_part_by_part() {
         let row = FileRow::of("a b/ü?.md", "text/markdown", 1, Timestamp::from_secs(0));
-        let request_id = RequestId::bought_with("quote", &[b"q"]);
-        let url = row.to_json(request_id)["download_url"].as_str().unwrap().to_owned();
-        assert!(url.ends_with("/files/a%20b/%C3%BC%3F.md"), "{url}");
+        let url = row.to_json("/v1/requests/1/files")["download_url"].as_str().unwrap().to_owned();
+        assert_eq!(url, "/v1/requests/1/files/a%20b/%C3%BC%3F.md");
     }
 }
