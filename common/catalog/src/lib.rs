@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use platform::config::Capability;
 use platform::providers::sns;
 use tools::Runner;
+use tools::chore::Chore;
 use tools::pages::BROWSER;
 use tools::spec::{Catalog, ToolSpec};
 use tools_email::send as email;
@@ -47,6 +48,9 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     asked,
     has_country: number::has_country,
 });
+
+/// What the worker does every hour.
+pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE];
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {

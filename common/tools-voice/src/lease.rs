@@ -11,8 +11,9 @@ use base::clock::Timestamp;
 use ledger::notifications::{self, Notification, NotificationKind};
 use platform::http::log;
 use platform::store::{Db, StoreError, Write, WriteError};
-use serde_json::json;
+use serde_json::{Value, json};
 use tools::Toolbox;
+use tools::chore::{self, Chore};
 use tools_sms::lease::{self, Lease, NOTICE, SHARDS, UNUSED};
 use tools_sms::phone::{self, Phone};
 
@@ -38,6 +39,19 @@ enum Done {
     /// Somebody else changed it meanwhile; it is looked at again by the next run.
     Not,
 }
+
+/// [`look`], every hour.
+pub static CHORE: Chore = Chore {
+    name: "phones",
+    run: |toolbox| {
+        Box::pin(async move {
+            let looked = look(toolbox).await?;
+            let counts = json!({"announced": looked.announced, "released": looked.released});
+            let has_done = looked.announced + looked.released > 0;
+            Ok(chore::Done { counts: if has_done { counts } else { Value::Null }, more: looked.more })
+        })
+    },
+};
 
 /// Looks at the numbers that are due, at most [`AT_ONCE`] of a partition.
 ///

@@ -22,6 +22,7 @@ macro_rules! family {
 
 pub mod availability;
 pub mod bazaar;
+pub mod chore;
 pub mod files;
 pub mod lock;
 mod needs;

@@ -47,7 +47,7 @@ pub async fn run(db: &Db, chain: &Chain, queues: Queues<'_>, clock: &Clock) -> R
         Known::default()
     });
     let now = clock.now();
-    let asks = Asks { availability: known.is_availability_due(now), phones: known.are_phones_due(now) };
+    let asks = Asks { availability: known.is_availability_due(now), chores: known.are_chores_due(now) };
     let lists = Lists { db, known, now };
     // On the heap: unoptimised, the two together overflow the stack of a test.
     let swept = Box::pin(sweep_all(&lists, queues, asks, clock)).await;
@@ -78,10 +78,10 @@ async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: Asks, clock: &Cl
     {
         log::failure("the worker could not be asked for the list of unavailable tools", &error);
     }
-    if asks.phones
-        && let Err(error) = ask_phones(db, queues.tools, now).await
+    if asks.chores
+        && let Err(error) = ask_chores(db, queues.tools, now).await
     {
-        log::failure("the worker could not be asked to look at the leases of phone numbers", &error);
+        log::failure("the worker could not be asked for the hourly chores", &error);
     }
     let (tools, souls) = (tools?, souls?);
     deliveries?;
@@ -96,17 +96,17 @@ async fn ask_availability(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result
     lists::availability_asked(db, now).await
 }
 
-/// Asks the worker to announce and release phone numbers that nobody uses.
-async fn ask_phones(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
-    worker.send(&Message::Phones {}).await?;
-    lists::phones_asked(db, now).await
+/// Asks the worker for its hourly chores.
+async fn ask_chores(db: &Db, worker: &dyn Queue, now: Timestamp) -> Result<(), StoreError> {
+    worker.send(&Message::Chores {}).await?;
+    lists::chores_asked(db, now).await
 }
 
 /// What the worker is to be asked for.
 #[derive(Clone, Copy)]
 struct Asks {
     availability: bool,
-    phones: bool,
+    chores: bool,
 }
 
 /// The lists, and what is known about them.

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use catalog::CATALOG;
+use catalog::{CATALOG, CHORES};
 use futures_util::future::join_all;
 use gate::jobs::Engine;
 use platform::http::log;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tools::availability;
 use tools::{Runner, top_up};
-use tools_voice::{inbound, lease};
+use tools_voice::inbound;
 
 /// Every tool, top-ups, and calls that agents' numbers answered: direct calls that their own function left unfinished end here
 /// too.
@@ -94,13 +94,19 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
                 log::event("availability", json!({"lacking": lacking.names().collect::<Vec<_>>()}));
             }
         }
-        Message::Phones {} => {
-            let looked = lease::look(&engine.toolbox).await?;
-            if looked.announced + looked.released > 0 {
-                log::event("phones", json!({"announced": looked.announced, "released": looked.released}));
+        Message::Chores {} => {
+            let each: Vec<_> = CHORES.iter().map(|chore| Message::Chore { name: chore.name.to_owned() }).collect();
+            engine.queues.tools.send_all(&each).await?;
+        }
+        Message::Chore { name } => {
+            // One that is not known is of another version of the service.
+            let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else { return Ok(()) };
+            let done = (chore.run)(&engine.toolbox).await?;
+            if !done.counts.is_null() {
+                log::event("chore", json!({"name": name, "done": done.counts, "ms": since()}));
             }
-            if looked.more {
-                engine.queues.tools.send(&Message::Phones {}).await?;
+            if done.more {
+                engine.queues.tools.send(&Message::Chore { name }).await?;
             }
         }
         Message::Mail { event, mail } => {

@@ -34,8 +34,8 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(10 * 60);
 /// The unavailable tools are determined again at this interval (see `tools::availability`).
 const AVAILABILITY_EVERY: Duration = Duration::from_secs(5 * 60);
 
-/// The leases of phone numbers are looked at at this interval.
-const PHONES_EVERY: Duration = Duration::from_secs(3600);
+/// The worker does its chores at this interval.
+const CHORES_EVERY: Duration = Duration::from_secs(3600);
 
 /// A due list that the scheduler sweeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +118,7 @@ pub struct Known {
     settled_until: Option<Timestamp>,
     settled_empty: Option<Timestamp>,
     availability_asked: Option<Timestamp>,
-    phones_asked: Option<Timestamp>,
+    chores_asked: Option<Timestamp>,
 }
 
 impl Known {
@@ -149,9 +149,9 @@ impl Known {
         self.availability_asked.is_none_or(|asked| asked.plus(AVAILABILITY_EVERY) <= now)
     }
 
-    /// Whether the leases of phone numbers should be looked at again.
-    pub fn are_phones_due(&self, now: Timestamp) -> bool {
-        self.phones_asked.is_none_or(|asked| asked.plus(PHONES_EVERY) <= now)
+    /// Whether the worker should do its chores again.
+    pub fn are_chores_due(&self, now: Timestamp) -> bool {
+        self.chores_asked.is_none_or(|asked| asked.plus(CHORES_EVERY) <= now)
     }
 
     /// Whether the list can be skipped: it was found empty after the last announcement ended, and recently enough.
@@ -171,9 +171,9 @@ pub async fn availability_asked(db: &Db, now: Timestamp) -> Result<(), StoreErro
     note(db, "availability_asked", now).await
 }
 
-/// Records when the worker was asked to look at the leases of phone numbers.
-pub async fn phones_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
-    note(db, "phones_asked", now).await
+/// Records when the worker was asked for its chores.
+pub async fn chores_asked(db: &Db, now: Timestamp) -> Result<(), StoreError> {
+    note(db, "chores_asked", now).await
 }
 
 async fn note(db: &Db, attribute: &str, at: Timestamp) -> Result<(), StoreError> {

@@ -36,8 +36,11 @@ pub enum Message {
     },
     /// Publish which tools are unavailable (on the queue of built-in tools).
     Availability {},
-    /// Look at the phone numbers whose leases are due (on the queue of built-in tools).
-    Phones {},
+    /// Begin the hourly chores (on the queue of built-in tools).
+    #[serde(alias = "phones")]
+    Chores {},
+    /// Do one of them.
+    Chore { name: String },
     /// Take the next steps of a webhook delivery (on the delivery queue).
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
     /// Take a mail that SES stored into the mailboxes (on the queue of received mail). `mail`: what SES said of it.
