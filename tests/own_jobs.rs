@@ -10,6 +10,8 @@ use base::money::Usdc;
 use gate::jobs::{Outcome, own, store};
 use ledger::{account, receipt};
 use local::Options;
+use platform::store::queue::NoQueue;
+use platform::store::{Queue, jobs};
 use serde_json::{Map, json};
 use tools::spec::{Price, RETENTION, ToolSpec};
 use tools::{NewJob, Output, Runner, Source};
@@ -95,6 +97,61 @@ fn a_job_that_nobody_buys_begins_once_and_is_charged_by_its_use() {
         assert_eq!(books::audit(db, ada.agent()).await.credits.micro(), 10_000 - USED, "the rest came back");
         let receipt = receipt::load(db, ada.agent(), &job.receipt_id).await.unwrap().unwrap();
         assert_eq!((receipt.subcategory.as_str(), receipt.amount.micro()), ("a_wait", PRICE));
+    });
+}
+
+const SIXTY_DAYS: Duration = Duration::from_secs(60 * 24 * 3600);
+
+static IS_WOKEN: AtomicBool = AtomicBool::new(false);
+
+static WOKEN: [&Runner; 1] = [&Runner {
+    spec: &SPEC,
+    run: |toolbox, task| {
+        Box::pin(async move {
+            if IS_WOKEN.load(Ordering::SeqCst) {
+                // The event comes while the run looks; whoever takes its message now finds the job at work.
+                jobs::wake(&toolbox.db, &NoQueue("taken and dropped"), task.request_id).await;
+            }
+            Ok(Output::waiting(toolbox.clock.now().plus(SIXTY_DAYS), Source::embedded("test")))
+        })
+    },
+}];
+
+#[test]
+fn a_wake_up_during_a_run_is_not_lost_and_an_open_job_does_not_expire() {
+    run(async {
+        let stack = stack_with(|options| Options { runners: Some(&WOKEN), ..options }).await;
+        let ada = Payer::with(&stack, 0).await;
+        ada.give_credits(&stack, 10_000).await;
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let account = account::load(db, ada.agent()).await.unwrap();
+        let request_id = RequestId::random();
+        let new = NewJob {
+            request_id,
+            tool: &SPEC,
+            agent: ada.agent(),
+            input: Map::new(),
+            price: Usdc::from_micro(PRICE),
+            rules: account.rules,
+            budget: account.budget.clone(),
+            card: account.card,
+            until: now.plus(LASTS),
+            look: now.plus(Duration::from_secs(60)),
+            now,
+        };
+        db.transact(&own::begin(db, &new).unwrap()).await.unwrap();
+        stack.worker.run(request_id).await.unwrap();
+        assert_eq!(stack.queue.waiting().await.unwrap(), Some(0), "nothing woke it");
+        let job = store::load_latest(db, request_id).await.unwrap().unwrap();
+        assert!(job.expires >= now.plus(SIXTY_DAYS + RETENTION).secs(), "its row stays while it is open: {job:?}");
+        IS_WOKEN.store(true, Ordering::SeqCst);
+        stack.worker.run(request_id).await.unwrap();
+        assert_eq!(stack.queue.waiting().await.unwrap(), Some(1), "it runs again at once");
+        let job = store::load_latest(db, request_id).await.unwrap().unwrap();
+        assert!(job.woken == 1 && job.lease_until.is_none() && job.outcome.is_none(), "{job:?}");
+        // One that has ended is not woken.
+        jobs::wake(db, &NoQueue("must not be sent"), RequestId::random()).await;
+        assert!(store::load_latest(db, request_id).await.unwrap().unwrap().woken == 1);
     });
 }
 

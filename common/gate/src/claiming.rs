@@ -486,6 +486,7 @@ impl Gate {
             sold,
             handed_until: None,
             goes_on: false,
+            woken: 0,
             claimed_until: None,
             progress: None,
             rating: None,

@@ -24,7 +24,7 @@ use ledger::freeze::SERVICE_PAYEE;
 use platform::http::log;
 use platform::net::FetchPolicy;
 use platform::store::db::Query;
-use platform::store::{Db, Key, StoreError, Write, queue};
+use platform::store::{Db, Key, StoreError, Write, jobs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, timeout};
@@ -511,7 +511,7 @@ async fn finish(toolbox: &Toolbox, task: &Task, legs: &[Leg]) -> Result<Output, 
                 if let Some(call) = calls::glance(db, id).await? {
                     // The job of whom we called waits for the end of the call.
                     if let Some(queue) = &toolbox.job_queue {
-                        queue::send_or_log(&**queue, id, None).await;
+                        jobs::wake(db, &**queue, id).await;
                     }
                     with_turns.push((call.now(now), calls::turns(db, id).await?));
                 }

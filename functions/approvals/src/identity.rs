@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use platform::http::{ApiError, Segment, private_json, read_body};
 use platform::mail::{Letter, MailError};
 use platform::providers::signature;
-use platform::store::queue;
+use platform::store::jobs;
 use ring::hmac;
 use serde_json::json;
 use tools_people::stripe as vendor;
@@ -56,7 +56,7 @@ pub async fn answer(State(state): State<ApprovalsState>, Segment(id): Segment, b
     let guessed = session::guess(&state.app.db, session.request_id, &code, now).await;
     // Also if the check was decided before: the process that decided it may have died before it sent the message.
     if !matches!(guessed, Ok(Guess::Wrong { left: 1.. } | Guess::NoCode)) {
-        queue::send_or_log(&*state.queue, session.request_id, None).await;
+        jobs::wake(&state.app.db, &*state.queue, session.request_id).await;
     }
     let latest = match session::load(&state.app.db, session.request_id).await {
         Ok(latest) => latest.unwrap_or(session),
@@ -90,7 +90,7 @@ pub async fn event(State(state): State<ApprovalsState>, headers: HeaderMap, body
         if let Some(request_id) = vendor::request_of(&body)
             && session::load(&state.app.db, request_id).await?.is_some()
         {
-            queue::send_or_log(&*state.queue, request_id, None).await;
+            jobs::wake(&state.app.db, &*state.queue, request_id).await;
         }
         Ok(private_json(StatusCode::OK, &json!({"received": true})))
     };

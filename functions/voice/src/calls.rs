@@ -23,7 +23,7 @@ use tools_voice::config::Language;
 use tools_voice::{dialogue, ending, providers, spoken};
 use uuid::Uuid;
 
-use crate::{Voice, call_not_found, counted, queue_job};
+use crate::{Voice, call_not_found, counted, wake_job};
 
 const DEFAULT_LIMIT: usize = 20;
 /// Most bytes of transcripts in a list. With JSON's escapes, the answer stays below Lambda's limit of 6 MB.
@@ -166,7 +166,7 @@ pub(crate) async fn looked_at(state: &Voice, call: Call, now: Timestamp) -> Resu
     }
     let id = call.id;
     let looked = ending::apply(&state.app().db, id, now, Event::Looked).await?;
-    queue_job(state, id).await;
+    wake_job(state, id).await;
     Ok(looked.unwrap_or(call))
 }
 

@@ -26,7 +26,7 @@ use tools_voice::exchange::{self, Dialled, Said};
 use tools_voice::{outbound, ringing, velocity};
 
 use crate::calls::looked_at;
-use crate::{Voice, call_not_found, counted, queue_job};
+use crate::{Voice, call_not_found, counted, wake_job};
 
 const DAY_SECS: i64 = 24 * 3600;
 /// When somebody who spoke too early may try again. Most answers take less.
@@ -145,7 +145,7 @@ pub async fn show(State(state): State<Voice>, Segment(id): Segment, headers: Hea
 /// Has the job of a call run if the call has ended: it charges what was used, and tells the callee.
 pub async fn queue_if_ended(state: &Voice, call: &Call) {
     if call.state.is_some() && !call.is_open() {
-        queue_job(state, call.id).await;
+        wake_job(state, call.id).await;
     }
 }
 

@@ -14,7 +14,7 @@ use tools_voice::commands;
 use tools_voice::events::{self, Posted};
 use tools_voice::providers::{self, telnyx, vapi};
 
-use crate::{Voice, queue_job};
+use crate::{Voice, wake_job};
 
 /// Reports have the whole transcript.
 const MAX_POST_BYTES: usize = 1024 * 1024;
@@ -32,7 +32,7 @@ pub async fn vapi(State(state): State<Voice>, headers: HeaderMap, body: Body) ->
         let answer = match events::apply_vapi(state.toolbox(), &posted).await? {
             Posted::Answer(answer) => answer,
             Posted::Wakes(job) => {
-                queue_job(&state, job).await;
+                wake_job(&state, job).await;
                 json!({})
             }
             Posted::Nothing => json!({}),
@@ -61,7 +61,7 @@ pub async fn telnyx(State(state): State<Voice>, headers: HeaderMap, body: Body) 
         let posted: Value = serde_json::from_slice(&body).map_err(|_| ApiError::field("", "must be JSON"))?;
         let is_stopped = commands::is_ringing(&posted) && limits::stopped(state.app()).await?.is_some();
         if let Posted::Wakes(job) = commands::apply(state.toolbox(), &posted, is_stopped).await? {
-            queue_job(&state, job).await;
+            wake_job(&state, job).await;
         }
         Ok(private_json(StatusCode::OK, &json!({})))
     };

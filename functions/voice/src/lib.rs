@@ -22,7 +22,7 @@ use http::StatusCode;
 use ledger::webhooks::secret::SigningKey;
 use platform::auth::Caller;
 use platform::http::{ApiError, private_text, read_body};
-use platform::store::queue;
+use platform::store::jobs;
 use serde_json::Value;
 use tools::Toolbox;
 use tools::spec::ToolSpec;
@@ -82,9 +82,9 @@ async fn sell(state: Voice, tool: &'static ToolSpec, request: Request) -> Respon
     gate::respond(answer.await)
 }
 
-/// Sends the job of a call to the worker. If the message is lost, the job's next look finds the call ended.
-pub(crate) async fn queue_job(state: &Voice, id: RequestId) {
-    queue::send_or_log(state.gate.engine.queues.of(Lane::Tools), id, None).await;
+/// Wakes the job of a call.
+pub(crate) async fn wake_job(state: &Voice, id: RequestId) {
+    jobs::wake(&state.app().db, state.gate.engine.queues.of(Lane::Tools), id).await;
 }
 
 /// An answer whose bytes are counted like those of other long lists.

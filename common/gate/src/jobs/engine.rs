@@ -356,9 +356,13 @@ impl Engine {
                 job.goes_on = again_after.is_some();
                 // With a pause, a message is sent; the sweeper looks only in case it was lost.
                 let look = again_after.map_or_else(|| reminder(job, until, now), |pause| pause + FIRST_REMINDER);
-                store::hand_over(&self.db, &self.signer, job, until, look, now).await?;
-                if let Some(pause) = again_after {
-                    self.send_later(job, pause).await;
+                let retention = self.runner(job).map_or(RETENTION, |runner| runner.spec.retention);
+                let woken = store::hand_over(&self.db, &self.signer, job, until, look, retention, now).await?;
+                match again_after {
+                    Some(pause) => self.send_later(job, pause).await,
+                    // The event came while this run looked for it.
+                    None if woken != job.woken => self.send_later(job, Duration::ZERO).await,
+                    None => {}
                 }
                 // Notified only after the write: a quick worker would find a job that it cannot claim yet.
                 if let (Some(sellers), true) = (&self.sellers, job.sold.is_some()) {

@@ -139,6 +139,9 @@ pub struct Job {
     /// One of our own tools has more to do, and is run again after a pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_on: bool,
+    /// How often an outside event has woken it while it waited ([`platform::store::jobs::wake`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub woken: u32,
     /// The seller's worker claimed the work and counts as alive until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_until: Option<Timestamp>,
@@ -556,6 +559,7 @@ mod tests {
             sold_by: None,
             handed_until: None,
             goes_on: false,
+            woken: 0,
             claimed_until: None,
             progress: None,
             rating: None,

@@ -52,6 +52,7 @@ fn new_job(new: &NewJob) -> Job {
         sold_by: None,
         handed_until: Some(new.until),
         goes_on: false,
+        woken: 0,
         claimed_until: None,
         progress: None,
         rating: None,

@@ -508,44 +508,57 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
 }
 
 /// Hands the work over until `until` (to the seller's own worker, to an external event, or to a later run) and releases the
-/// lease. The job is checked again after `look_again`.
+/// lease. The job is checked again after `look_again`, and its row stays for `retention` after `until`. Returns how often the job
+/// has been woken ([`platform::store::jobs::wake`]).
 pub async fn hand_over(
     db: &Db,
     signer: &ReceiptSigner,
     job: &mut Job,
     until: Timestamp,
     look_again: Duration,
+    retention: Duration,
     now: Timestamp,
-) -> Result<(), MoveError> {
+) -> Result<u32, MoveError> {
     let due = now.plus(look_again);
+    let expires = job.expires.max(until.plus(retention).secs());
     // A run that did its part does not count as an attempt.
     let times = job.put_down + u32::from(job.goes_on);
     let write = match job.goes_on {
         false => change(
             db,
             job,
-            "SET #handed_until = :until, #due = :due REMOVE #lease_until, #holder, #queued_at, #goes_on",
+            "SET #handed_until = :until, #due = :due, #expires = :expires REMOVE #lease_until, #holder, #queued_at, #goes_on",
             now,
         )?,
         true => {
-            let set = "SET #handed_until = :until, #due = :due, #goes_on = :yes, #put_down = :times \
+            let set = "SET #handed_until = :until, #due = :due, #expires = :expires, #goes_on = :yes, #put_down = :times \
                        REMOVE #lease_until, #holder, #queued_at";
             change(db, job, set, now)?.bind("yes", true)?.bind("times", times)?
         }
     };
-    let mut writes = vec![write.bind("until", until)?.bind("due", due)?];
+    let write = write.bind("until", until)?.bind("due", due)?.bind("expires", expires)?;
     // Show the settlement on the receipt now, because handed-over work may take days. Other receipts show it when the work
     // ends.
-    if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
-        writes.push(revised(db, signer, job, now).await?);
-    }
-    db.apply(writes).await?;
+    let woken = if job.payment.is_some() && job.handed_until.is_none() && job.settlement == Settlement::Settled {
+        db.transact(&[write, revised(db, signer, job, now).await?]).await?;
+        load_latest(db, job.request_id).await?.map(|job| job.woken)
+    } else {
+        db::parse::<Woken>(db.write(write).await?).map(|woken| Some(woken.woken))?
+    };
     job.handed_until = Some(until);
+    job.expires = expires;
     job.put_down = times;
     job.due = Some(due);
     job.lease_until = None;
     job.holder = None;
-    Ok(())
+    Ok(woken.unwrap_or(job.woken))
+}
+
+/// As much of a job as [`hand_over`] looks at afterwards.
+#[derive(Deserialize)]
+struct Woken {
+    #[serde(default)]
+    woken: u32,
 }
 
 /// Releases the lease and makes the job due after `delay`.

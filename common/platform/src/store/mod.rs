@@ -9,6 +9,7 @@ pub mod blob;
 pub mod daily;
 pub mod db;
 pub mod due;
+pub mod jobs;
 pub mod lists;
 pub mod queue;
 pub mod stream;
