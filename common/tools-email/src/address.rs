@@ -2,6 +2,7 @@
 
 use base::contact::is_email;
 use serde::{Deserialize, Serialize};
+use tools::safety::scripts;
 
 /// Maximum length of an address in bytes (RFC 5321, 4.5.3.1.3: a path has 256 with its angle brackets).
 pub const MAX_ADDRESS_BYTES: usize = 254;
@@ -14,8 +15,9 @@ pub struct Address(String);
 impl Address {
     /// Reads an address as a caller wrote it. The error is a sentence part for the caller.
     ///
-    /// A domain in another script is accepted in Unicode or punycode. Refused are labels that mix scripts and labels that
-    /// look like Latin ones but are not (Unicode TR 39, 5.2 "highly restrictive", and the rule of browsers for labels).
+    /// A domain in another script is accepted in Unicode or punycode. Refused are labels that mix scripts, labels that look
+    /// like Latin ones but are not, and letters in no common use (Unicode TR 39, 5.2 "highly restrictive", and the rule of
+    /// browsers for labels).
     pub fn parse(text: &str) -> Result<Address, &'static str> {
         let (local, domain) = text.rsplit_once('@').ok_or("an e-mail address has an @")?;
         if !local.is_ascii() {
@@ -63,72 +65,11 @@ impl Address {
     }
 }
 
-/// The script of a letter, as far as labels need it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Script {
-    /// Digits, hyphens and combining marks: fit any script.
-    Common,
-    Latin,
-    /// Latin letters of phonetic alphabets, many of which look like common ones.
-    Phonetic,
-    Greek,
-    Cyrillic,
-    Armenian,
-    Han,
-    Kana,
-    Bopomofo,
-    Hangul,
-    /// Any other script, told apart by its block of 256 code points.
-    Other(u32),
-}
-
-fn script(letter: char) -> Script {
-    match letter {
-        '0'..='9' | '-' | '\u{300}'..='\u{36f}' | '\u{b7}' => Script::Common,
-        'a'..='z' | 'A'..='Z' | '\u{df}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Script::Latin,
-        '\u{250}'..='\u{2ff}'
-        | '\u{1d00}'..='\u{1dbf}'
-        | '\u{2c60}'..='\u{2c7f}'
-        | '\u{a720}'..='\u{a7ff}'
-        | '\u{ab30}'..='\u{ab6f}' => Script::Phonetic,
-        '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Script::Greek,
-        '\u{400}'..='\u{52f}' | '\u{1c80}'..='\u{1c8f}' | '\u{2de0}'..='\u{2dff}' | '\u{a640}'..='\u{a69f}' => {
-            Script::Cyrillic
-        }
-        '\u{530}'..='\u{58f}' => Script::Armenian,
-        '\u{3005}'
-        | '\u{3007}'
-        | '\u{3400}'..='\u{4dbf}'
-        | '\u{4e00}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Script::Han,
-        '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' => Script::Kana,
-        '\u{3100}'..='\u{312f}' | '\u{31a0}'..='\u{31bf}' => Script::Bopomofo,
-        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => Script::Hangul,
-        other => Script::Other(u32::from(other) >> 8),
-    }
-}
-
-/// Letters of other scripts that look like Latin ones (the lists that browsers use for whole labels).
-const LIKE_LATIN: &str = "асԁеһіјӏорԛѕԝхуъьҽпгѵѡαγικνορτυωχօոսցզհյքԍ";
-
 /// Whether a reader may take a label for a different one.
 fn may_deceive(label: &str, top_is_latin: bool) -> bool {
-    let mut scripts: Vec<Script> = Vec::new();
-    for script in label.chars().map(script).filter(|&script| script != Script::Common) {
-        if !scripts.contains(&script) {
-            scripts.push(script);
-        }
-    }
-    let all_of = |allowed: &[Script]| scripts.iter().all(|script| allowed.contains(script));
-    let mixes = scripts.len() > 1
-        && !all_of(&[Script::Latin, Script::Han, Script::Kana])
-        && !all_of(&[Script::Latin, Script::Han, Script::Bopomofo])
-        && !all_of(&[Script::Latin, Script::Han, Script::Hangul]);
-    let imitates = matches!(scripts[..], [Script::Cyrillic | Script::Greek | Script::Armenian])
-        && top_is_latin
-        && label.chars().all(|letter| script(letter) == Script::Common || LIKE_LATIN.contains(letter));
-    mixes || imitates || scripts.contains(&Script::Phonetic)
+    scripts::mixes(label)
+        || label.chars().any(scripts::is_odd_latin)
+        || (top_is_latin && scripts::imitates_latin(label))
 }
 
 #[cfg(test)]
@@ -150,6 +91,8 @@ mod tests {
             ("a@日本語かな.jp", "a@xn--u8j2c547sncbk91h.jp"),
             ("a@한국.kr", "a@xn--3e0b707e.kr"),
             ("a@ｅｘａｍｐｌｅ.com", "a@example.com"),
+            ("a@ኢትዮጵያ.com", "a@xn--m0d3gwjla96a.com"),
+            ("a@azərbaycan.com", "a@xn--azrbaycan-h4d.com"),
         ] {
             assert_eq!(Address::parse(written).map(|address| address.0), Ok(read.to_owned()), "{written}");
         }
@@ -190,6 +133,7 @@ mod tests {
             "a@xn--80ak6aa92e.com",
             "a@gооgle.com",
             "a@ɡoogle.com",
+            "a@ꓐꓑꓓ.com",
             "a@αpple.com",
             "a@xn--.com",
             "a@xn--zzzzzzzz-.com",

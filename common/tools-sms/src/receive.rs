@@ -18,6 +18,7 @@ use crate::inbox::{self, KEPT, MAX_BODY, Text, short_hash};
 use crate::keywords::{self, Keyword};
 use crate::number::Number;
 use crate::opt_out::{self, Why};
+use crate::segments::prepared;
 use crate::velocity::MAX_IN_A_DAY;
 use crate::{notices, phone};
 
@@ -91,7 +92,7 @@ pub async fn receive(toolbox: &Toolbox, incoming: &Incoming<'_>) -> Result<Taken
                 thread_id: inbox::thread_of(agent, incoming.to, &from),
                 from: from.clone(),
                 to: incoming.to.clone(),
-                body: visible(incoming.body).chars().take(MAX_BODY).collect(),
+                body: prepared(&visible(incoming.body)).chars().take(MAX_BODY).collect(),
                 received_at: incoming.at,
                 num_media: incoming.num_media,
                 related_outbound_id: last_out,

@@ -76,11 +76,14 @@ const TO: Field = Field::required(
     Kind::OneOrMore { of: &NUMBER, max: MAX_RECIPIENTS },
     "Who gets the text: a phone number with its country code, or up to 100. Each gets a text of its own",
 );
+/// Most characters of a message as it is written: Normalization Form C makes one of at most four of them. [`check`] counts what
+/// is sent.
+const MAX_WRITTEN: usize = 4 * MAX_CHARS;
 const MESSAGE: Field = Field::required(
     "message",
-    Kind::Text { min: 1, max: MAX_CHARS, format: None },
-    "The text. It is paid by segments: 160 characters, or 153 each if there are more; with characters outside the GSM \
-     alphabet 70, or 67 each",
+    Kind::Text { min: 1, max: MAX_WRITTEN, format: None },
+    "The text, of at most 1,600 characters in Normalization Form C. It is paid by segments: 160 characters, or 153 each if \
+     there are more; with characters outside the GSM alphabet 70, or 67 each",
 );
 
 const MOST: Usdc = Usdc::from_micro(EACH.micro() * MAX_SEGMENTS as u64 * MAX_RECIPIENTS as u64 + phone::FEE.micro());
@@ -605,8 +608,12 @@ mod tests {
         assert_eq!(of(json!(["+14155552671", "24273", "+1 415 555 2671"]), "x"), ["to_number.1", "to_number.2"]);
         assert_eq!(of(json!("+14155552671"), "a\0b"), ["message"]);
         assert_eq!(of(json!("+14155552671"), " \n"), ["message"]);
-        // 800 letters that become two each in Normalization Form C.
+        // What counts is Normalization Form C: of it are letters that become two, and others that four become.
         assert_eq!(of(json!("+14155552671"), &"\u{958}".repeat(1600)), ["message"]);
+        for letter in ["e\u{301}", "\u{1112}\u{1161}\u{11ab}", "\u{3b1}\u{313}\u{342}\u{345}", "x"] {
+            assert_eq!(of(json!("+14155552671"), &letter.repeat(1600)), none, "{letter}");
+            assert_eq!(of(json!("+14155552671"), &letter.repeat(1601)), ["message"], "{letter}");
+        }
         assert_eq!(of(json!(vec!["+14155552671"; 101]), "x"), ["to_number"]);
     }
 

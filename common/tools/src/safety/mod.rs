@@ -13,6 +13,7 @@ pub mod moderation;
 pub mod names;
 mod phrases;
 mod published;
+pub mod scripts;
 mod sent;
 
 use base::untrusted_text::visible;

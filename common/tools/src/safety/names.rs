@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 use base::untrusted_text::visible;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
-use unicode_security::mixed_script::AugmentedScriptSet;
-use unicode_security::{GeneralSecurityProfile, MixedScript, skeleton};
+use unicode_security::skeleton;
+
+use super::scripts::{is_unusual, mixes};
 
 /// Why a name is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,21 +367,6 @@ fn are_filled(words: &[String], known: &[Known], service: Option<&str>) -> bool 
     ends[letters.len()] == Some(true)
 }
 
-/// Whether a letter is in no common use, by Unicode's profile for identifiers. Rare Chinese characters are in names, and
-/// Korean letters may stand alone.
-fn is_unusual(letter: char) -> bool {
-    let is_usual = |letter: char| letter.is_ascii() || letter.identifier_allowed();
-    let scripts = AugmentedScriptSet::from(letter);
-    let is_asian = !scripts.base.is_common() && (scripts.hanb || scripts.jpan || scripts.kore);
-    letter.is_alphabetic() && !is_usual(letter) && !is_asian && !letter.nfd().next().is_some_and(is_usual)
-}
-
-/// Whether a word has letters that are not written together: not one script, nor Latin beside Chinese, Japanese or Korean.
-fn mixes(word: &str) -> bool {
-    let others: AugmentedScriptSet = word.replace(|letter: char| letter.is_ascii(), "").as_str().into();
-    !(word.is_single_script() || others.hanb || others.jpan || others.kore)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -407,7 +393,7 @@ mod tests {
                  Ali Bill Mali Ami Arni Árni Alis ali bill arni ali24 ali5 mali2 bill1 Bill's adrnin BiIIing \
                  Pitágoras Mandragora ag-orange a.goransson Dr.House \
                  Əliyev Məmmədov Şahin Işık İnci Ɓello Ɗanladi Ƙofa ƙaura Kɔdzo Ɛsi Akɔɖu Ŋutifafa Nguyễn Đặng Trương \
-                 Алексей Ђорђе Їжак Әлия Αλέξανδρος Γιώργος محمد فاطمہ گلنار דוד שרה अनीता प्रिया फ़ातिमा สมชาย น้ำ \
+                 Алексей Ђорђе Їжак Әлия Αλέξανδρος Γιώργος محمد فاطمہ گلنار דוד שרה בלאַנק अनीता प्रिया फ़ातिमा สมชาย น้ำ \
                  王小明 陳 𠮷田 山﨑 佐々木 さくら ヴィクター エー 김민준 ㅋㅋ Գոռ გიორგი ሰላም Żółć Søren Łukasz Groß",
                 None,
             ),

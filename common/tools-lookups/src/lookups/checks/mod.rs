@@ -262,6 +262,45 @@ mod tests {
         assert_eq!(vat::vat("6388047V", Some("IE")).unwrap().canonical, "IE6388047V");
     }
 
+    /// Numbers that differ in one thing only: the first of each pair is good.
+    #[test]
+    fn what_a_rule_forbids_is_found() {
+        for (kind, good, bad) in [
+            // Above what 32 bits hold; born in 1970 and in 1987, with a check digit of ten.
+            ("vat", "CZ8557121232", "CZ8557121233"),
+            ("vat", "CZ7001010160", "CZ8701010000"),
+            ("vat", "CZ0575120040", "CZ0545120010"),
+            ("vat", "CZ420315123", "CZ421315123"),
+            ("vat", "CZ690123459", "CZ690123458"),
+            ("vat", "SK8123456781", "SK8003991237"),
+            ("vat", "SK8557121232", "SK8557121233"),
+            ("vat", "FRK3404833048", "FRK4404833049"),
+            ("vat", "FR83404833048", "FR86404833049"),
+            ("vat", "FR34000123456", "FRO3404833048"),
+            ("vat", "LV15118012341", "LV15118012342"),
+            ("vat", "LV32028012342", "LV15138012341"),
+            ("vat", "IT00743110157", "IT00743111015"),
+            ("vat", "BG7523169263", "BG7553169265"),
+            ("vat", "ESA00123455", "ESA5881850A"),
+            ("vat", "ESA0012345E", "ESA0012345F"),
+            ("vat", "NL004495445B01", "NL004495445B00"),
+            ("vat", "SE123456789794", "SE123456789795"),
+            ("vat", "GB123456727", "GB012345662"),
+            ("isin", "XS0123456781", "ZZ0123456780"),
+            ("isin", "XTV15WLZJMF0", "QQ0123456782"),
+            ("isin", "EZ000000ABC8", "EZ000000ABC9"),
+            ("isin", "AN8068571086", "AN8068571087"),
+            ("bic", "NCBVXKPR", "DEUTZZFF"),
+            ("iban", "NL91ABNA0417164300", "NL77AB1A0417164300"),
+            ("iban", "MT84MALT011000012345MTLCAST001S", "DE0537040044053201300A"),
+        ] {
+            assert!(check(kind, good).is_ok(), "{kind} {good}");
+            assert!(check(kind, bad).is_err(), "{kind} {bad}");
+        }
+        assert_eq!(check("isin", "US0378331005").unwrap().country.as_deref(), Some("US"));
+        assert_eq!(check("isin", "XS0123456781").unwrap().country, None);
+    }
+
     proptest! {
         /// Kinds whose rule detects any single wrong digit.
         #[test]

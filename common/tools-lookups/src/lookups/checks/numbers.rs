@@ -6,6 +6,8 @@ type Verdict = Result<Checked, &'static str>;
 
 const FORM: &str = "it does not have the form of this kind";
 const DIGITS: &str = "its check digits are wrong";
+const COUNTRY: &str = "it names no country";
+const LENGTH: &str = "its length is wrong for its country";
 
 /// Letters and digits in capitals, without separators.
 pub fn plain(text: &str) -> String {
@@ -77,97 +79,97 @@ pub fn lei(text: &str, _: Option<&str>) -> Verdict {
     checked(text, fits)
 }
 
-/// Lengths by country (IBAN registry, release 99).
-const IBAN_LENGTHS: &[(&str, usize)] = &[
-    ("AD", 24),
-    ("AE", 23),
-    ("AL", 28),
-    ("AT", 20),
-    ("AZ", 28),
-    ("BA", 20),
-    ("BE", 16),
-    ("BG", 22),
-    ("BH", 22),
-    ("BI", 27),
-    ("BR", 29),
-    ("BY", 28),
-    ("CH", 21),
-    ("CR", 22),
-    ("CY", 28),
-    ("CZ", 24),
-    ("DE", 22),
-    ("DJ", 27),
-    ("DK", 18),
-    ("DO", 28),
-    ("EE", 20),
-    ("EG", 29),
-    ("ES", 24),
-    ("FI", 18),
-    ("FK", 18),
-    ("FO", 18),
-    ("FR", 27),
-    ("GB", 22),
-    ("GE", 22),
-    ("GI", 23),
-    ("GL", 18),
-    ("GR", 27),
-    ("GT", 28),
-    ("HN", 28),
-    ("HR", 21),
-    ("HU", 28),
-    ("IE", 22),
-    ("IL", 23),
-    ("IQ", 23),
-    ("IS", 26),
-    ("IT", 27),
-    ("JO", 30),
-    ("KW", 30),
-    ("KZ", 20),
-    ("LB", 28),
-    ("LC", 32),
-    ("LI", 21),
-    ("LT", 20),
-    ("LU", 20),
-    ("LV", 21),
-    ("LY", 25),
-    ("MC", 27),
-    ("MD", 24),
-    ("ME", 22),
-    ("MK", 19),
-    ("MN", 20),
-    ("MR", 27),
-    ("MT", 31),
-    ("MU", 30),
-    ("NI", 28),
-    ("NL", 18),
-    ("NO", 15),
-    ("OM", 23),
-    ("PK", 24),
-    ("PL", 28),
-    ("PS", 29),
-    ("PT", 25),
-    ("QA", 29),
-    ("RO", 24),
-    ("RS", 22),
-    ("RU", 33),
-    ("SA", 24),
-    ("SC", 31),
-    ("SD", 18),
-    ("SE", 24),
-    ("SI", 19),
-    ("SK", 24),
-    ("SM", 27),
-    ("SO", 23),
-    ("ST", 25),
-    ("SV", 28),
-    ("TL", 23),
-    ("TN", 24),
-    ("TR", 26),
-    ("UA", 29),
-    ("VA", 22),
-    ("VG", 24),
-    ("XK", 20),
-    ("YE", 30),
+/// What follows the country and the check digits (IBAN registry, release 101): how many digits (n), capitals (a) or both (c).
+const ACCOUNTS: &[(&str, &str)] = &[
+    ("AD", "8n12c"),
+    ("AE", "19n"),
+    ("AL", "8n16c"),
+    ("AT", "16n"),
+    ("AZ", "4a20c"),
+    ("BA", "16n"),
+    ("BE", "12n"),
+    ("BG", "4a6n8c"),
+    ("BH", "4a14c"),
+    ("BI", "23n"),
+    ("BR", "23n1a1c"),
+    ("BY", "4c4n16c"),
+    ("CH", "5n12c"),
+    ("CR", "18n"),
+    ("CY", "8n16c"),
+    ("CZ", "20n"),
+    ("DE", "18n"),
+    ("DJ", "23n"),
+    ("DK", "14n"),
+    ("DO", "4c20n"),
+    ("EE", "16n"),
+    ("EG", "25n"),
+    ("ES", "20n"),
+    ("FI", "14n"),
+    ("FK", "2a12n"),
+    ("FO", "14n"),
+    ("FR", "10n11c2n"),
+    ("GB", "4a14n"),
+    ("GE", "2a16n"),
+    ("GI", "4a15c"),
+    ("GL", "14n"),
+    ("GR", "7n16c"),
+    ("GT", "24c"),
+    ("HN", "4a20n"),
+    ("HR", "17n"),
+    ("HU", "24n"),
+    ("IE", "4a14n"),
+    ("IL", "19n"),
+    ("IQ", "4a15n"),
+    ("IS", "22n"),
+    ("IT", "1a10n12c"),
+    ("JO", "4a4n18c"),
+    ("KW", "4a22c"),
+    ("KZ", "3n13c"),
+    ("LB", "4n20c"),
+    ("LC", "4a24c"),
+    ("LI", "5n12c"),
+    ("LT", "16n"),
+    ("LU", "3n13c"),
+    ("LV", "4a13c"),
+    ("LY", "21n"),
+    ("MC", "10n11c2n"),
+    ("MD", "20c"),
+    ("ME", "18n"),
+    ("MK", "3n10c2n"),
+    ("MN", "16n"),
+    ("MR", "23n"),
+    ("MT", "4a5n18c"),
+    ("MU", "4a19n3a"),
+    ("NI", "4a20n"),
+    ("NL", "4a10n"),
+    ("NO", "11n"),
+    ("OM", "3n16c"),
+    ("PK", "4a16c"),
+    ("PL", "24n"),
+    ("PS", "4a21c"),
+    ("PT", "21n"),
+    ("QA", "4a21c"),
+    ("RO", "4a16c"),
+    ("RS", "18n"),
+    ("RU", "14n15c"),
+    ("SA", "2n18c"),
+    ("SC", "4a20n3a"),
+    ("SD", "14n"),
+    ("SE", "20n"),
+    ("SI", "15n"),
+    ("SK", "20n"),
+    ("SM", "1a10n12c"),
+    ("SO", "19n"),
+    ("ST", "21n"),
+    ("SV", "4a20n"),
+    ("TL", "19n"),
+    ("TN", "20n"),
+    ("TR", "6n16c"),
+    ("UA", "6n19c"),
+    ("VA", "18n"),
+    ("VG", "4a16n"),
+    ("XK", "16n"),
+    ("YE", "4a4n18c"),
 ];
 
 pub fn iban(text: &str, _: Option<&str>) -> Verdict {
@@ -176,16 +178,50 @@ pub fn iban(text: &str, _: Option<&str>) -> Verdict {
         return Err(FORM);
     }
     let (head, account) = text.split_at(4);
-    let length = IBAN_LENGTHS.iter().find(|(country, _)| *country == &head[..2]);
-    let (country, length) = length.ok_or("its country has no IBANs")?;
-    if text.len() != *length {
-        return Err("its length is wrong for its country");
+    let (country, parts) =
+        ACCOUNTS.iter().find(|(country, _)| *country == &head[..2]).ok_or("its country has no IBANs")?;
+    let mut rest = account;
+    for part in parts.split_inclusive(char::is_alphabetic) {
+        let (length, kind) = part.split_at(part.len() - 1);
+        let (these, others) = rest.split_at_checked(length.parse().unwrap_or(0)).ok_or(LENGTH)?;
+        let is_one = match kind {
+            "n" => |letter: u8| letter.is_ascii_digit(),
+            "a" => |letter: u8| letter.is_ascii_uppercase(),
+            _ => |letter: u8| letter.is_ascii_alphanumeric(),
+        };
+        if !these.bytes().all(is_one) {
+            return Err(FORM);
+        }
+        rest = others;
+    }
+    if !rest.is_empty() {
+        return Err(LENGTH);
     }
     if !head[2..].bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(FORM);
     }
     let fits = mod_97(&format!("{account}{head}")) == Some(1);
     with_country(checked(text.clone(), fits), country)
+}
+
+/// All codes of countries (ISO 3166-1 alpha-2, 249 since 2011).
+const COUNTRIES: &str = "\
+    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC \
+    CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD \
+    GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH \
+    KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW \
+    MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC \
+    SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY \
+    UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW";
+/// The code that banks and numbering agencies use for Kosovo, which ISO 3166 leaves to its users.
+const KOSOVO: &str = "XK";
+/// Other prefixes of ISINs. For several countries: EU, international securities (XS), derivatives (EZ), digital assets (XT). Of
+/// the substitute agencies: XA to XD. Inside one market: XF, QS, QT. Countries that are no more: AN, CS.
+const ISIN_PREFIXES: [&str; 14] =
+    [KOSOVO, "EU", "XS", "EZ", "XT", "XA", "XB", "XC", "XD", "XF", "QS", "QT", "AN", "CS"];
+
+fn is_country(code: &str) -> bool {
+    COUNTRIES.split(' ').any(|country| country == code)
 }
 
 pub fn bic(text: &str, _: Option<&str>) -> Verdict {
@@ -197,6 +233,9 @@ pub fn bic(text: &str, _: Option<&str>) -> Verdict {
         return Err(FORM);
     }
     let country = text[4..6].to_owned();
+    if !is_country(&country) && country != KOSOVO {
+        return Err(COUNTRY);
+    }
     with_country(formed(text), &country)
 }
 
@@ -221,9 +260,14 @@ pub fn isin(text: &str, _: Option<&str>) -> Verdict {
     if !is_formed {
         return Err(FORM);
     }
+    let prefix = text[..2].to_owned();
+    let is_known = is_country(&prefix);
+    if !is_known && !ISIN_PREFIXES.contains(&prefix.as_str()) {
+        return Err(COUNTRY);
+    }
     let expanded: Vec<u32> = text.chars().filter_map(|letter| letter.to_digit(36)).flat_map(two_digits).collect();
-    let country = text[..2].to_owned();
-    with_country(checked(text, luhn(&expanded)), &country)
+    let verdict = checked(text, luhn(&expanded));
+    if is_known { with_country(verdict, &prefix) } else { verdict }
 }
 
 fn two_digits(number: u32) -> Vec<u32> {

@@ -65,10 +65,8 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         }
         "CZ" => match all.ok_or(FORM)? {
             d if d.len() == 8 && d[0] != 9 => Fits((11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11) % 10 == d[7]),
-            d if d.len() == 10 => Fits(value(&d).is_multiple_of(11)),
-            // Birth numbers before 1954 have no check digit.
-            d if d.len() == 9 => FormOnly,
-            _ => return Err(FORM),
+            d if d.len() == 9 && d[0] == 6 => Fits((weighted(&d[1..8], &[8, 7, 6, 5, 4, 3, 2]) % 11 + 8) % 10 == d[8]),
+            d => birth_number(&d)?,
         },
         "DE" => Fits(mod_11_10(&not_zero_first(of(9)?)?)),
         "DK" => Fits(weighted(&not_zero_first(of(8)?)?, &[2, 7, 6, 5, 4, 3, 2, 1]).is_multiple_of(11)),
@@ -89,11 +87,20 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         "FR" => {
             let (key, siren) = number.split_at_checked(2).ok_or(FORM)?;
             let siren = digits(siren).filter(|d| d.len() == 9).ok_or(FORM)?;
-            match digits(key) {
-                Some(key) => Fits(value(&key) == (12 + 3 * (value(&siren) % 97)) % 97),
-                // There is no published rule for keys with letters.
-                None => FormOnly,
-            }
+            // Monaco's numbers begin with 000, and are not in the register of companies.
+            let is_listed = siren.starts_with(&[0, 0, 0]) || luhn(&siren);
+            let siren = value(&siren);
+            let fits = match digits(key) {
+                Some(key) => value(&key) == (12 + 3 * (siren % 97)) % 97,
+                None => {
+                    const KEY: &str = "0123456789ABCDEFGHJKLMNPQRSTUVWXYZ";
+                    let mut places = key.chars().map(|letter| KEY.find(letter).ok_or(FORM));
+                    let (first, second) = (places.next().ok_or(FORM)??, places.next().ok_or(FORM)??);
+                    let key = if first < 10 { first * 24 + second - 10 } else { first * 34 + second - 100 } as u64;
+                    (siren + 1 + key / 11) % 11 == key % 11
+                }
+            };
+            Fits(is_listed && fits)
         }
         "HR" => Fits(mod_11_10(&of(11)?)),
         "HU" => {
@@ -101,7 +108,15 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             Fits((10 - weighted(&d[..7], &[9, 7, 3, 1, 9, 7, 3]) % 10) % 10 == d[7])
         }
         "IE" => ireland(number)?,
-        "IT" => Fits(luhn(&of(11)?)),
+        "IT" => {
+            let d = of(11)?;
+            // The office that issued it.
+            let is_office = matches!(value(&d[7..10]), 1..=100 | 120 | 121 | 888 | 999);
+            if value(&d[..7]) == 0 || !is_office {
+                return Err(FORM);
+            }
+            Fits(luhn(&d))
+        }
         "LT" => lithuania(&all.ok_or(FORM)?)?,
         "LU" => {
             let d = of(8)?;
@@ -109,8 +124,17 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         }
         "LV" => {
             let d = of(11)?;
+            // A person's code. Since 2017 they begin with 32 and have no date.
             if d[0] <= 3 {
-                return Ok(FormOnly);
+                if d[..2] == [3, 2] {
+                    return Ok(FormOnly);
+                }
+                let year = 1800 + 100 * value(&d[6..7]) + value(&d[4..6]);
+                if d[6] > 2 || !is_date(year, value(&d[2..4]), value(&d[..2])) {
+                    return Err(FORM);
+                }
+                let check = (1 + weighted(&d[..10], &[10, 5, 8, 4, 2, 1, 6, 3, 7, 9])) % 11 % 10;
+                return Ok(Fits(check == d[10]));
             }
             let sum = weighted(&d[..10], &[9, 1, 4, 8, 3, 10, 2, 5, 7, 6]);
             let rest = if sum % 11 == 4 && d[0] == 9 { sum.saturating_sub(45) % 11 } else { sum % 11 };
@@ -123,12 +147,15 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         }
         "MT" => {
             let d = not_zero_first(of(8)?)?;
-            Fits(37 - weighted(&d[..6], &[3, 4, 6, 7, 8, 9]) % 37 == value(&d[6..]))
+            Fits(u64::from(37 - weighted(&d[..6], &[3, 4, 6, 7, 8, 9]) % 37) == value(&d[6..]))
         }
         "NL" => {
             let (head, branch) = number.split_once('B').ok_or(FORM)?;
             let d = digits(head).filter(|d| d.len() == 9).ok_or(FORM)?;
-            digits(branch).filter(|d| d.len() == 2).ok_or(FORM)?;
+            digits(branch).filter(|d| d.len() == 2 && value(d) > 0).ok_or(FORM)?;
+            if value(&d) == 0 {
+                return Err(FORM);
+            }
             let by_eleven = weighted(&d[..8], &[9, 8, 7, 6, 5, 4, 3, 2]) % 11 == d[8];
             // Since 2020, sole traders' numbers follow the mod 97 rule.
             Fits(by_eleven || mod_97(&format!("NL{number}")) == Some(1))
@@ -150,7 +177,7 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
         }
         "SE" => {
             let d = of(12)?;
-            if value(&d[10..]) == 0 {
+            if !(1..=94).contains(&value(&d[10..])) {
                 return Err(FORM);
             }
             Fits(luhn(&d[..10]))
@@ -160,7 +187,11 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
             let check = 11 - weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) % 11;
             Fits(check != 11 && check % 10 == d[7])
         }
-        "SK" => Fits(value(&not_zero_first(of(10)?)?).is_multiple_of(11)),
+        "SK" => {
+            let d = of(10)?;
+            let is_issued = d[0] > 0 && matches!(d[2], 2..=4 | 7..=9) && value(&d).is_multiple_of(11);
+            Fits(is_issued || matches!(birth_number(&d), Ok(Fits(true))))
+        }
         "GB" | "XI" => united_kingdom(number)?,
         "CH" => {
             let number = number.strip_prefix('E').ok_or(FORM)?;
@@ -178,10 +209,42 @@ fn rule(country: &str, number: &str) -> Result<Said, &'static str> {
     })
 }
 
-/// Digits as a number (at most ten digits).
-fn value(digits: &[u32]) -> u32 {
-    u32::try_from(digits.iter().fold(0_u64, |number, digit| number * 10 + u64::from(*digit)) % 4_000_000_007)
-        .unwrap_or(0)
+/// Digits as a number (at most nineteen digits).
+fn value(digits: &[u32]) -> u64 {
+    digits.iter().fold(0, |number, digit| number * 10 + u64::from(*digit))
+}
+
+fn is_date(year: u64, month: u64, day: u64) -> bool {
+    let part = |number: u64| u32::try_from(number).unwrap_or(0);
+    let year = i32::try_from(year).unwrap_or(0);
+    chrono::NaiveDate::from_ymd_opt(year, part(month), part(day)).is_some()
+}
+
+/// A Czech or Slovak birth number: the date, the month plus 50 for women and plus 20 if the day's numbers ran out, and a serial
+/// number. Since 1954 it has ten digits and is a multiple of 11. Until 1985 a check digit of ten was written as 0.
+fn birth_number(d: &[u32]) -> Result<Said, &'static str> {
+    if !matches!(d.len(), 9 | 10) {
+        return Err(FORM);
+    }
+    let is_old = d.len() == 9;
+    let year = match (value(&d[..2]), is_old) {
+        (year @ 0..=53, true) | (year @ 54.., false) => 1900 + year,
+        (year @ 80.., true) => 1800 + year,
+        (year, false) => 2000 + year,
+        (_, true) => return Err(FORM),
+    };
+    let month = match value(&d[2..4]) % 50 {
+        month @ 21..=32 => month - 20,
+        month => month,
+    };
+    if !is_date(year, month, value(&d[4..6])) {
+        return Err(FORM);
+    }
+    if is_old {
+        return Ok(FormOnly);
+    }
+    let rest = value(&d[..9]) % 11;
+    Ok(Fits(rest == u64::from(d[9]) || (rest == 10 && d[9] == 0 && year <= 1985)))
 }
 
 fn split_letter(number: &str) -> Result<(&str, u8), &'static str> {
@@ -208,7 +271,14 @@ fn bulgaria(d: &[u32]) -> Result<Said, &'static str> {
         }
         // A citizen's number, a foreigner's, or another one.
         10 => {
-            let citizen = weighted(&d[..9], &[2, 4, 8, 5, 10, 9, 7, 3, 6]) % 11 % 10 == d[9];
+            // The month of a citizen's birth tells the century, too.
+            let (century, month) = match value(&d[2..4]) {
+                month @ 41.. => (2000, month - 40),
+                month @ 21.. => (1800, month - 20),
+                month => (1900, month),
+            };
+            let is_born = is_date(century + value(&d[..2]), month, value(&d[4..6]));
+            let citizen = is_born && weighted(&d[..9], &[2, 4, 8, 5, 10, 9, 7, 3, 6]) % 11 % 10 == d[9];
             let foreigner = weighted(&d[..9], &[21, 19, 17, 13, 11, 9, 7, 3, 1]) % 10 == d[9];
             let other = 11 - weighted(&d[..9], &[4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
             Ok(Fits(citizen || foreigner || (other != 10 && other % 11 == d[9])))
@@ -224,14 +294,15 @@ fn spain(number: &str) -> Result<Said, &'static str> {
         return Err(FORM);
     }
     let bytes = number.as_bytes();
-    let person = |head: u32, rest: &str| {
+    // The letter of a foreigner stands for a digit.
+    let person = |head: u8, rest: &str| {
         let d = digits(rest).filter(|d| d.len() == 7).ok_or(FORM)?;
-        let number = head * 10_000_000 + value(&d);
-        Ok(Fits(PERSON[number as usize % 23] == bytes[8]))
+        let number = u64::from(head) * 10_000_000 + value(&d);
+        Ok(Fits(PERSON[(number % 23) as usize] == bytes[8]))
     };
     match bytes[0] {
-        first @ b'0'..=b'9' => person(u32::from(first - b'0'), &number[1..8]),
-        first @ b'X'..=b'Z' => person(u32::from(first - b'X'), &number[1..8]),
+        first @ b'0'..=b'9' => person(first - b'0', &number[1..8]),
+        first @ b'X'..=b'Z' => person(first - b'X', &number[1..8]),
         b'K' | b'L' | b'M' => person(0, &number[1..8]),
         first if b"ABCDEFGHJNPQRSUVW".contains(&first) => {
             let d = digits(&number[1..8]).ok_or(FORM)?;
@@ -241,7 +312,8 @@ fn spain(number: &str) -> Result<Said, &'static str> {
             let by_digit = bytes[8] == b'0' + u8::try_from(check).unwrap_or(0);
             let by_letter = bytes[8] == COMPANY[check as usize];
             Ok(Fits(match first {
-                b'A' | b'B' | b'E' | b'H' => by_digit,
+                // A letter if the company is not resident.
+                b'A' | b'B' | b'E' | b'H' => by_digit || (by_letter && d[..2] == [0, 0]),
                 b'P' | b'Q' | b'R' | b'S' | b'W' | b'N' => by_letter,
                 _ => by_digit || by_letter,
             }))
@@ -295,7 +367,7 @@ fn united_kingdom(number: &str) -> Result<Said, &'static str> {
         }
     }
     let d = digits(number).filter(|d| matches!(d.len(), 9 | 12)).ok_or(FORM)?;
-    let sum = weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2]) + value(&d[7..9]);
-    // Numbers issued since 2010 are offset by 55.
-    Ok(Fits(sum.is_multiple_of(97) || (sum + 55).is_multiple_of(97)))
+    let sum = u64::from(weighted(&d[..7], &[8, 7, 6, 5, 4, 3, 2])) + value(&d[7..9]);
+    // Numbers issued since 2010, from 100 on, are offset by 55.
+    Ok(Fits(sum.is_multiple_of(97) || (d[0] > 0 && (sum + 55).is_multiple_of(97))))
 }
