@@ -27,31 +27,30 @@ struct Rule {
 impl Rules {
     /// Reads the groups for `product` (a product token in lower case), or the groups for `*` if there are none.
     pub(super) fn parse(body: &[u8], product: &str) -> Rules {
-        let text = String::from_utf8_lossy(&body[..body.len().min(MAX_BYTES)]);
-        let text = text.trim_start_matches('\u{feff}');
+        let body = &body[..body.len().min(MAX_BYTES)];
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
         let (mut ours, mut everybodys) = (None::<Rules>, Rules::default());
         // Whether the current group is for us, is for `*`, and has had a rule.
         let (mut for_us, mut for_all, mut begun) = (false, false, false);
-        for line in text.split(['\n', '\r']) {
-            let line = line.split('#').next().unwrap_or_default();
-            let Some((key, value)) = line.split_once(':') else { continue };
-            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-            if key == "user-agent" {
+        for line in body.split(|byte| matches!(byte, b'\n' | b'\r')) {
+            let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let (key, value) = (line[..colon].trim_ascii().to_ascii_lowercase(), line[colon + 1..].trim_ascii());
+            if key == b"user-agent" {
+                let value = String::from_utf8_lossy(value);
                 if begun {
                     (for_us, for_all, begun) = (false, false, false);
                 }
-                for_all |= value == "*";
-                if token(value) == product && !product.is_empty() {
+                for_all |= value.split_ascii_whitespace().next() == Some("*");
+                if token(&value) == product && !product.is_empty() {
                     for_us = true;
                     // A group without rules counts too: it allows everything.
                     ours.get_or_insert_default();
                 }
                 continue;
             }
-            if !matches!(key.as_str(), "allow" | "disallow" | "crawl-delay") {
-                continue;
-            }
-            begun = true;
+            // Only a rule ends the list of agents: other records must not change the groups (RFC 9309 §2.2.4).
+            begun |= matches!(key.as_slice(), b"allow" | b"disallow");
             if for_us && let Some(ours) = &mut ours {
                 ours.add(&key, value);
             }
@@ -62,19 +61,25 @@ impl Rules {
         ours.unwrap_or(everybodys)
     }
 
-    fn add(&mut self, key: &str, value: &str) {
-        if key == "crawl-delay" {
-            let seconds = value.parse::<f32>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
-            self.delay =
-                seconds.map(|seconds| Duration::from_secs_f32(seconds.min(60.0)).min(MAX_DELAY)).or(self.delay);
-        } else if !value.is_empty() && value.len() <= MAX_PATTERN_BYTES {
-            self.rules.push(Rule { allow: key == "allow", pattern: normal(value) });
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        match key {
+            b"crawl-delay" => {
+                let seconds = std::str::from_utf8(value).ok().and_then(|value| value.parse::<f32>().ok());
+                let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+                self.delay =
+                    seconds.map(|seconds| Duration::from_secs_f32(seconds.min(60.0)).min(MAX_DELAY)).or(self.delay);
+            }
+            b"allow" | b"disallow" if !value.is_empty() && value.len() <= MAX_PATTERN_BYTES => {
+                self.rules.push(Rule { allow: key == b"allow", pattern: normal_pattern(value) });
+            }
+            _ => {}
         }
     }
 
     /// Whether this path and query may be fetched. The longest matching pattern decides; with equal length, `allow` wins.
     pub(super) fn allow(&self, target: &str) -> bool {
-        let target = normal(target);
+        // Signs that mean something in a pattern are literal in an address.
+        let target = normal(target.as_bytes()).replace('*', "%2A").replace('$', "%24");
         let fitting = self.rules.iter().filter(|rule| fits(&rule.pattern, &target));
         let best = fitting.max_by_key(|rule| (rule.pattern.len(), rule.allow));
         target == "/robots.txt" || best.is_none_or(|rule| rule.allow)
@@ -87,14 +92,23 @@ pub fn token(user_agent: &str) -> String {
     letters.collect::<String>().to_ascii_lowercase()
 }
 
+/// Normalises a pattern. A `$` that is not at its end is literal.
+fn normal_pattern(pattern: &[u8]) -> String {
+    let pattern = normal(pattern);
+    match pattern.strip_suffix('$') {
+        Some(start) => format!("{}$", start.replace('$', "%24")),
+        None => pattern.replace('$', "%24"),
+    }
+}
+
 /// Normalises a path for comparison (RFC 9309 §2.2.2): needless escapes are decoded, others are in upper case, and
-/// non-ASCII bytes are escaped.
-fn normal(path: &str) -> String {
-    let bytes = path.as_bytes();
-    let mut out = String::with_capacity(path.len());
+/// non-ASCII bytes are escaped, whatever their encoding.
+fn normal(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = bytes.get(at + 1..at + 3).filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         let escaped = digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match escaped {
             Some(plain) if plain.is_ascii_alphanumeric() || b"-._~".contains(&plain) => out.push(char::from(plain)),
@@ -175,10 +189,27 @@ mod tests {
             ("*/x*y$", "/a/x/y/y", "/a/x/y/z"),
             ("/a$b", "/a$b/c", "/a"),
             ("/%7euser/ü", "/~user/%C3%BC", "/user/%C3%BC"),
+            ("/a%2Ab", "/a*b", "/axb"),
+            ("/price%24", "/price$", "/price"),
         ] {
             let robots = format!("User-agent: *\nDisallow: {pattern}");
             assert!(!allows(&robots, yes), "{pattern} {yes}");
             assert!(allows(&robots, no), "{pattern} {no}");
+        }
+    }
+
+    #[test]
+    fn paths_are_compared_by_bytes() {
+        let rules = Rules::parse(b"User-agent: *\nDisallow: /caf\xe9\n", "agora");
+        assert!(!rules.allow("/caf%e9/menu"));
+        assert!(rules.allow("/caf%C3%A9") && rules.allow("/caf%EF%BF%BD"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_rule_does_not_end_the_list_of_agents() {
+        for line in ["Crawl-delay: 1", "Sitemap: https://a.example/x.xml", "Host: a.example", "unknown: /"] {
+            let robots = format!("User-agent: agora\n{line}\nUser-agent: other\nDisallow: /x");
+            assert!(!allows(&robots, "/x") && allows(&robots, "/y"), "{line}");
         }
     }
 
