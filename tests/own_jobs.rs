@@ -1,7 +1,7 @@
 //! Jobs that no call buys: begun in one transaction with what caused them, and paid from their agent's credits.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -10,13 +10,13 @@ use base::money::Usdc;
 use gate::jobs::{Outcome, own, store};
 use ledger::{account, receipt};
 use local::Options;
+use platform::store::jobs;
 use platform::store::queue::NoQueue;
-use platform::store::{Queue, jobs};
 use serde_json::{Map, json};
 use tools::spec::{Price, RETENTION, ToolSpec};
 use tools::{NewJob, Output, Runner, Source};
 
-use crate::support::{Payer, books, run, stack_with};
+use crate::support::{Payer, books, eventually, run, stack_with};
 
 /// micro-USDC
 const PRICE: u64 = 3_000;
@@ -103,12 +103,14 @@ fn a_job_that_nobody_buys_begins_once_and_is_charged_by_its_use() {
 const SIXTY_DAYS: Duration = Duration::from_secs(60 * 24 * 3600);
 
 static IS_WOKEN: AtomicBool = AtomicBool::new(false);
+static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 static WOKEN: [&Runner; 1] = [&Runner {
     spec: &SPEC,
     run: |toolbox, task| {
         Box::pin(async move {
-            if IS_WOKEN.load(Ordering::SeqCst) {
+            RUNS.fetch_add(1, Ordering::SeqCst);
+            if IS_WOKEN.swap(false, Ordering::SeqCst) {
                 // The event comes while the run looks; whoever takes its message now finds the job at work.
                 jobs::wake(&toolbox.db, &NoQueue("taken and dropped"), task.request_id).await;
             }
@@ -141,17 +143,14 @@ fn a_wake_up_during_a_run_is_not_lost_and_an_open_job_does_not_expire() {
         };
         db.transact(&own::begin(db, &new).unwrap()).await.unwrap();
         stack.worker.run(request_id).await.unwrap();
-        assert_eq!(stack.queue.waiting().await.unwrap(), Some(0), "nothing woke it");
+        assert_eq!(RUNS.load(Ordering::SeqCst), 1, "nothing woke it");
         let job = store::load_latest(db, request_id).await.unwrap().unwrap();
         assert!(job.expires >= now.plus(SIXTY_DAYS + RETENTION).secs(), "its row stays while it is open: {job:?}");
         IS_WOKEN.store(true, Ordering::SeqCst);
         stack.worker.run(request_id).await.unwrap();
-        assert_eq!(stack.queue.waiting().await.unwrap(), Some(1), "it runs again at once");
+        eventually("it runs again at once", || async { (RUNS.load(Ordering::SeqCst) == 3).then_some(()) }).await;
         let job = store::load_latest(db, request_id).await.unwrap().unwrap();
-        assert!(job.woken == 1 && job.lease_until.is_none() && job.outcome.is_none(), "{job:?}");
-        // One that has ended is not woken.
-        jobs::wake(db, &NoQueue("must not be sent"), RequestId::random()).await;
-        assert!(store::load_latest(db, request_id).await.unwrap().unwrap().woken == 1);
+        assert!(job.woken == 1 && job.outcome.is_none(), "{job:?}");
     });
 }
 
