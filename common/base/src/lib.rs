@@ -3,6 +3,7 @@
 //!
 //! Start with [`ids`], [`money`] and [`clock`]; [`input`] describes and checks the fields of request bodies.
 
+pub mod choose;
 pub mod clock;
 pub mod contact;
 pub mod digest;

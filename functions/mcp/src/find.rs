@@ -1,6 +1,7 @@
 //! Two tools that make a short list enough: one finds any tool of this service, the other calls it by its name.
 
 use api::discovery::search::discover;
+use base::choose::{Ask, Chooser, Tool};
 use base::input::{self, Field, FieldError};
 use platform::http::ApiError;
 use rmcp::model::JsonObject;
@@ -20,10 +21,6 @@ const MAX_ABOUT: usize = 240;
 const MAX_ARGUMENT: usize = 80;
 /// Most choices of an argument that are named.
 const MAX_CHOICES: usize = 8;
-
-/// Words that say nothing about a tool.
-const EMPTY: [&str; 14] =
-    ["all", "and", "any", "for", "from", "get", "have", "how", "the", "this", "want", "what", "with", "your"];
 
 impl Shop {
     /// The tool of this name: as it is listed, without the prefix, or as HTTP calls it.
@@ -61,7 +58,7 @@ impl Shop {
         }
         let mut told = json!({
             "tools": sold,
-            "free_tools": free,
+            "free_tools": &free,
             "has_more": has_more,
             "how_to_call": named(
                 "{use_tool} with name and input; add idempotency_key and max_cost_usdc when you buy. Nothing fits? Try \
@@ -69,6 +66,14 @@ impl Shop {
                 &self.prefix,
             ),
         });
+        if page.nothing_fits && free.is_empty() {
+            told["nothing_fits"] = json!(true);
+            let near = page.near.iter();
+            let near = near.map(
+                |near| json!({"name": near.mcp_name, "title": near.title, "about": short(near.summary, MAX_ABOUT)}),
+            );
+            told["near"] = near.collect();
+        }
         // In an answer it stands before what is offered: a model takes the first that fits.
         if !page.unavailable.is_empty() {
             told["best_match_is_not_offered_here"] = json!(page.unavailable);
@@ -99,27 +104,20 @@ impl Shop {
         })
     }
 
-    /// The free tools that have one of the words, best first. A word in a name or title counts twice.
+    /// The free tools that fit the words, best first.
     fn free(&self, query: &str) -> Vec<&Entry> {
-        let query = query.to_lowercase();
-        let asked: Vec<&str> = words(&query).filter(|word| word.len() > 2 && !EMPTY.contains(word)).collect();
-        let mut found: Vec<(usize, &Entry)> = Vec::new();
-        for entry in self.tools.iter().filter(|entry| matches!(entry.kind, Call::Read(_) | Call::Request)) {
-            let shown = entry.shown(&self.prefix);
-            let title = format!("{} {}", entry.word(&self.prefix), shown.title.as_deref().unwrap_or_default());
-            let about = shown.description.as_deref().unwrap_or_default().to_lowercase();
-            let title = title.to_lowercase();
-            let weight = |asked: &&str| {
-                let is_in = |text: &str| words(text).any(|word| is_like(word, asked));
-                if is_in(&title) { 2 } else { usize::from(is_in(&about)) }
-            };
-            let weight: usize = asked.iter().map(weight).sum();
-            if weight > 0 {
-                found.push((weight, entry));
-            }
-        }
-        found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        found.into_iter().map(|(_, entry)| entry).collect()
+        let free: Vec<&Entry> =
+            self.tools.iter().filter(|entry| matches!(entry.kind, Call::Read(_) | Call::Request)).collect();
+        let texts: Vec<(&str, String)> = free.iter().map(|entry| self.texts(entry)).collect();
+        let tools: Vec<Tool> = texts.iter().map(|(name, about)| Tool { name, about, ..Tool::default() }).collect();
+        let ranked = Chooser::new(&tools).ranked(query, Ask::Tool).into_iter();
+        ranked.filter(|choice| choice.fit >= Ask::Tool.floor()).map(|choice| free[choice.at]).collect()
+    }
+
+    fn texts<'a>(&'a self, entry: &'a Entry) -> (&'a str, String) {
+        let shown = entry.shown(&self.prefix);
+        let (title, about) = (shown.title.as_deref(), shown.description.as_deref());
+        (entry.word(&self.prefix), format!("{}: {}", title.unwrap_or_default(), about.unwrap_or_default()))
     }
 }
 
@@ -152,16 +150,6 @@ fn short(text: &str, most: usize) -> String {
     let cut: String = text.chars().take(most).collect();
     let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole);
     format!("{whole} …")
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
-}
-
-/// Whether the words are the same, or one is the beginning of the other, as in "receipt" and "receipts".
-fn is_like(word: &str, asked: &str) -> bool {
-    let begins = |long: &str, short: &str| short.len() > 3 && long.starts_with(short);
-    word == asked || begins(word, asked) || begins(asked, word)
 }
 
 /// The name in a call of a tool by its name, and the arguments for that tool: its own, and those of the purchase.

@@ -2,8 +2,10 @@
 //!
 //! Every search reads the whole catalog, which is small; only the page size is limited.
 
+use base::choose::{Argument, Ask, Chooser, Tool};
 use base::digest::sha256_parts;
 use base::encoding::{base64_any, base64_url};
+use base::input::Field;
 use platform::http::{ApiError, Params};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -63,10 +65,26 @@ pub struct Missing {
     pub lacks: String,
 }
 
+/// A tool that does not fit, but shares words with what is asked.
+#[derive(Serialize)]
+pub struct Near {
+    pub name: &'static str,
+    /// Its tool name in MCP.
+    pub mcp_name: String,
+    pub title: &'static str,
+    pub summary: &'static str,
+}
+
 /// One page of results, best first.
 #[derive(Serialize)]
 pub struct Page {
     pub tools: Vec<Found>,
+    /// Nothing that is available does what is asked: `tools` is empty.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_fits: bool,
+    /// Where nothing fits, what comes nearest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Near>,
     /// What matches the words as well as the best of the listed tools, or better, but is not available here: a caller would
     /// otherwise take the next best for the best.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,36 +97,46 @@ pub struct Page {
 pub fn discover(catalog: &Catalog, service: &str, query: Option<&str>, lacking: &Lacking) -> Result<Page, ApiError> {
     let mut params = Params::of(query);
     let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
-    let asked = params.short_text("query", MAX_QUERY).unwrap_or_default().to_lowercase();
+    let asked = params.short_text("query", MAX_QUERY).unwrap_or_default();
     let category = params.short_text("category", MAX_CATEGORY);
     let family = params.choice("family", &families::NAMES);
     let cursor = params.text("cursor").map(str::to_owned);
     let include = params.choice("include", &[UNAVAILABLE]);
     params.check()?;
-    let mark = mark(&asked, category.as_deref(), family, include, lacking);
+    let mark = mark(&asked.to_lowercase(), category.as_deref(), family, include, lacking);
     let offset = match &cursor {
         Some(cursor) => offset_of(cursor, &mark).ok_or(ApiError::InvalidCursor)?,
         None => 0,
     };
-    let mut found = matching(catalog, &asked);
+    let mut found = matching(catalog, service, &asked);
     found.retain(|(_, tool)| {
         category.as_ref().is_none_or(|category| category == tool.category)
             && family.is_none_or(|family| family == families::of(tool).name)
     });
     let unavailable = if include.is_some() { Vec::new() } else { missing(&found, lacking) };
     found.retain(|(_, tool)| include.is_some() || lacking.can(tool));
+    let nothing_fits = Chooser::is_asked(&asked) && !found.iter().any(|(of, _)| of.fits);
+    let near = found.iter().take(if nothing_fits { MOST_NEAR } else { 0 });
+    let near = near.map(|(_, tool)| Near {
+        name: tool.name,
+        mcp_name: tool.mcp_name(service),
+        title: tool.title,
+        summary: tool.summary,
+    });
+    let near = near.collect();
+    found.retain(|(of, _)| of.fits);
     let next_cursor =
         (offset + limit < found.len()).then(|| base64_url(format!("{}.{mark}", offset + limit).as_bytes()));
     let page = found.into_iter().skip(offset).take(limit);
     let tools = page.map(|(_, tool)| describe(tool, service, lacking)).collect();
-    Ok(Page { tools, unavailable, next_cursor })
+    Ok(Page { tools, nothing_fits, near, unavailable, next_cursor })
 }
 
-/// The unavailable tools that match at least as well as the best available one. Without words, everything matches alike and
+/// The unavailable tools that fit at least as well as the best available one. Without words, everything matches alike and
 /// none is named.
 fn missing(found: &[(Match, &'static ToolSpec)], lacking: &Lacking) -> Vec<Missing> {
-    let best = found.iter().find(|(_, tool)| lacking.can(tool)).map_or(Match::default(), |(of, _)| *of);
-    let as_good = found.iter().take_while(|(of, _)| *of >= best && *of > Match::default());
+    let best = found.iter().find(|(of, tool)| of.fits && lacking.can(tool)).map_or(0.0, |(of, _)| of.score);
+    let as_good = found.iter().filter(|(of, _)| of.fits && of.score > 0.0 && of.score >= best);
     let named = as_good.filter_map(|(_, tool)| {
         lacking.of(tool).map(|lacks| Missing { name: tool.name, title: tool.title, lacks: lacks.to_owned() })
     });
@@ -128,97 +156,83 @@ fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
     (of == mark).then(|| offset.parse().ok()).flatten()
 }
 
-/// Words that say nothing of what is wanted.
-static FILLERS: &[&str] = &[
-    "a", "an", "the", "to", "for", "of", "with", "my", "me", "and", "or", "in", "on", "by", "from", "at", "is", "it",
-    "i", "want", "need", "please", "can", "you", "do", "how", "some", "someone", "somebody",
+/// Words that people use for a tool, where its own texts have others.
+static SAID: &[(&str, &str)] = &[
+    ("web_search", "google internet online look up news"),
+    ("web_read", "page pages webpage scrape extract text crawl fetch website site content article url"),
+    ("email", "write mail message"),
+    ("sms", "text message"),
+    ("phone_number", "buy get own"),
+    ("voice", "phone ring dial talk speak ask"),
+    ("research", "investigate write report"),
+    ("research_people", "find employees engineers developers managers leads candidates work"),
+    ("enrich_email", "somebody somebodys"),
+    ("verify_email", "exist valid deliverable"),
+    ("identity_start", "kyc passport"),
+    ("vin_decode", "car"),
+    ("vehicle_fuel_economy", "consumption mileage car"),
+    ("company_financials", "revenue income profit balance"),
+    ("company_ticker", "stock symbol"),
+    ("company_filings", "10-K 10-Q annual report"),
+    ("record_vulnerability", "security flaw"),
+    ("record_package_vulnerabilities", "npm pypi crate dependency library"),
+    ("record_court_cases_find", "lawsuit trial judge ruling"),
+    ("record_publications_find", "papers articles studies author"),
+    ("record_clinical_trials_find", "study disease"),
+    ("product_drug_adverse_events", "side effects medicine"),
+    ("product_drug_label", "medicine dose"),
+    ("product_duty_rate", "import customs tax"),
+    ("compound_properties", "molecular molecule chemical"),
+    ("protein_sequence", "amino acid"),
+    ("place_resolve", "geocode latitude longitude"),
+    ("market_exchange_rate", "convert currency currencies euro dollar pound yen usd eur gbp"),
+    ("market_country_indicator", "gdp economy"),
+    (
+        "local_search",
+        "local businesses near nearby shop store restaurant cafe bakery bar hotel plumber electrician dentist doctor lawyer hairdresser gym",
+    ),
+    ("gov_solicitations", "government tender bid"),
+    ("identifier_check", "valid validate"),
+    ("credits_top_up", "buy add prepaid balance"),
+    ("soul", "hire agent ask seller marketplace"),
+    ("soul_purchase", "buy agent seller marketplace"),
 ];
 
-/// Words that people use, with those of the catalog. They count half of what the catalog's own count.
-static SYNONYMS: &[(&str, &[&str])] = &[
-    ("mail", &["email"]),
-    ("mails", &["email"]),
-    ("emails", &["email"]),
-    ("text", &["sms"]),
-    ("message", &["sms", "email"]),
-    ("call", &["voice"]),
-    ("phone", &["voice"]),
-    ("car", &["vehicle", "vin"]),
-    ("scrape", &["read"]),
-    ("google", &["search"]),
-];
+/// Most tools that are named as near where nothing fits.
+const MOST_NEAR: usize = 5;
 
-/// How well a tool matches: first by the number of words that it has, then by where it has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+/// How well a tool matches.
+#[derive(Clone, Copy, Debug)]
 struct Match {
-    words: usize,
-    weight: u32,
+    score: f64,
+    fits: bool,
 }
 
-/// The tools that match a word, best first, then in the catalog's order; without words, all of them.
-fn matching(catalog: &Catalog, asked: &str) -> Vec<(Match, &'static ToolSpec)> {
-    let asked = plain(asked);
-    let all: Vec<&str> = words(&asked).collect();
-    let meant: Vec<&str> = all.iter().copied().filter(|word| !FILLERS.contains(word)).collect();
-    // A question of nothing but such words is taken as it is.
-    let meant = if meant.is_empty() { all } else { meant };
-    let sold = catalog.iter().chain(MARKET).copied().chain([TOP_UP]);
-    let mut found: Vec<(Match, &ToolSpec)> = sold
-        .map(|tool| {
-            let places = places(tool);
-            let weights: Vec<u32> =
-                meant.iter().map(|word| weight(&places, word)).filter(|weight| *weight > 0).collect();
-            (Match { words: weights.len(), weight: weights.iter().sum() }, tool)
-        })
-        .filter(|(of, _)| of.words > 0 || meant.is_empty())
+/// The tools that share a word with the question, best first; without words, all of them in the catalog's order.
+fn matching(catalog: &Catalog, service: &str, asked: &str) -> Vec<(Match, &'static ToolSpec)> {
+    let sold: Vec<&'static ToolSpec> = catalog.iter().chain(MARKET).copied().chain([TOP_UP]).collect();
+    if !Chooser::is_asked(asked) {
+        return sold.into_iter().map(|tool| (Match { score: 0.0, fits: true }, tool)).collect();
+    }
+    let abouts: Vec<String> = sold.iter().map(|tool| format!("{}: {}", tool.title, tool.summary)).collect();
+    let tools: Vec<Tool> = sold.iter().zip(&abouts).map(|(tool, about)| texts(tool, about)).collect();
+    let ranked = Chooser::new(&tools).ranked(asked, Ask::Tool);
+    let mut found: Vec<(Match, &'static ToolSpec)> = ranked
+        .into_iter()
+        .map(|choice| (Match { score: choice.score, fits: choice.fit >= Ask::Tool.floor() }, sold[choice.at]))
         .collect();
-    found.sort_by_key(|(of, _)| std::cmp::Reverse(*of));
+    let name = asked.trim().to_lowercase();
+    if let Some(at) = found.iter().position(|(_, tool)| tool.name == name || tool.mcp_name(service) == name) {
+        let (_, tool) = found.remove(at);
+        found.insert(0, (Match { score: f64::INFINITY, fits: true }, tool));
+    }
     found
 }
 
-/// A tool's texts, with what a word in them weighs.
-fn places(tool: &ToolSpec) -> [(u32, String); 6] {
-    let fields: Vec<&str> = tool.input.iter().map(|field| field.name).collect();
-    [
-        (16, tool.name.to_owned()),
-        (8, plain(tool.title)),
-        (4, plain(tool.summary)),
-        (4, plain(&tool.paths.join(" "))),
-        (2, plain(&fields.join(" "))),
-        (2, plain(tool.category)),
-    ]
-}
-
-/// The weight of a word or of one that means the same.
-fn weight(places: &[(u32, String)], asked: &str) -> u32 {
-    let same = SYNONYMS.iter().filter(|(word, _)| *word == asked).flat_map(|(_, same)| same.iter());
-    let same = same.map(|word| weight_of(places, word) / 2).max().unwrap_or_default();
-    weight_of(places, asked).max(same)
-}
-
-/// The weight of the place where the word occurs, doubled where it is the whole text and halved where it is only a prefix.
-fn weight_of(places: &[(u32, String)], asked: &str) -> u32 {
-    let in_place = |(weight, text): &(u32, String)| {
-        if text == asked {
-            *weight * 2
-        } else if words(text).any(|word| word == asked) {
-            *weight
-        } else if asked.len() >= 3 && words(text).any(|word| word.starts_with(asked)) {
-            *weight / 2
-        } else {
-            0
-        }
-    };
-    places.iter().map(in_place).max().unwrap_or_default()
-}
-
-/// Lower case, with one spelling of e-mail.
-fn plain(text: &str) -> String {
-    text.to_lowercase().replace("e-mail", "email")
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty())
+fn texts<'a>(tool: &'static ToolSpec, about: &'a str) -> Tool<'a> {
+    let also = SAID.iter().find(|(name, _)| *name == tool.name).map(|(_, words)| *words).unwrap_or_default();
+    let argument = |field: &'static Field| Argument { name: field.name, about: field.about, ..Argument::default() };
+    Tool { name: tool.name, about, also, arguments: tool.input.iter().map(argument).collect() }
 }
 
 fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found {
@@ -320,6 +334,125 @@ mod tests {
         assert_eq!(names("query=%21%21").len(), all, "without words, everything is found");
         assert_eq!(names("category=agent_to_agent"), ["soul", "soul_purchase"]);
         assert_eq!(names("category=none"), Vec::<&str>::new());
+    }
+
+    /// What the first tool must be; with a bar, either will do.
+    #[test]
+    fn requests_find_the_tool_that_does_it() {
+        let mut wrong = Vec::new();
+        for (asked, wanted) in [
+            ("find the phone number of a plumber", "local_search"),
+            ("buy a phone number", "phone_number"),
+            ("I need a number of my own for texts", "phone_number"),
+            ("send an email to my customer", "email"),
+            ("write a mail to bob@example.com", "email"),
+            ("send a text message", "sms"),
+            ("text my landlord that I am late", "sms"),
+            ("call a restaurant and ask for opening hours", "voice"),
+            ("phone somebody and talk to them", "voice"),
+            ("search the web for rust tutorials", "web_search"),
+            ("google something", "web_search"),
+            ("read this web page", "web_read"),
+            ("scrape a website as markdown", "web_read"),
+            ("extract the text of a PDF", "web_read"),
+            ("decode a VIN", "vin_decode"),
+            ("what car has this vehicle identification number", "vin_decode"),
+            ("recalls of a vehicle", "vehicle_recalls"),
+            ("how safe is this car in a crash", "vehicle_crash_ratings"),
+            ("mpg of a used car", "vehicle_fuel_economy"),
+            ("research a topic and write a report with sources", "research"),
+            ("find somebody's email address", "enrich_email"),
+            ("verify an email address", "verify_email"),
+            ("does this email address exist", "verify_email"),
+            ("check the identity of a person with a document", "identity_start"),
+            ("find software engineers in Berlin", "research_people"),
+            ("profile of a company from its domain", "enrich_company"),
+            ("who is this person on LinkedIn", "enrich_profile|research_person"),
+            ("SEC filings of Apple", "company_filings"),
+            ("revenue a public company reported", "company_financials"),
+            ("is this company sanctioned", "company_sanctions"),
+            ("check a VAT number", "company_vat_registration|identifier_check"),
+            ("stock ticker of a company", "company_ticker"),
+            ("court cases about patents", "record_court_cases_find"),
+            ("details of a CVE", "record_vulnerability"),
+            ("does this npm package have known vulnerabilities", "record_package_vulnerabilities"),
+            ("clinical trials for diabetes", "record_clinical_trials_find"),
+            ("side effects of a drug", "product_drug_adverse_events|product_drug_label"),
+            ("drug shortages", "product_drug_shortages"),
+            ("product recalls of baby food", "product_recalls"),
+            ("import duty on bicycles", "product_duty_rate"),
+            ("weather forecast for a point in the US", "place_weather_forecast"),
+            ("earthquakes near San Francisco", "place_earthquakes"),
+            ("is this house in a flood zone", "place_flood_zone"),
+            ("geocode an address", "place_resolve"),
+            ("high tide today", "place_tides"),
+            ("convert euros to dollars", "market_exchange_rate"),
+            ("exchange rate between USD and EUR", "market_exchange_rate"),
+            ("GDP of France", "market_country_indicator"),
+            ("amino acid sequence of a protein", "protein_sequence"),
+            ("which diseases is a gene associated with", "gene_diseases"),
+            ("molecular weight of aspirin", "compound_properties"),
+            ("restaurants in Boston", "local_search"),
+            ("dentist near me", "local_search"),
+            ("government contract opportunities", "gov_solicitations"),
+            ("top up my credits", "credits_top_up"),
+            ("hire another agent's service", "soul"),
+            ("is this IBAN valid", "identifier_check"),
+            ("building permits at an address", "place_permits"),
+            ("papers by an author", "record_publications_find"),
+            ("hospitals in a zip code", "place_hospitals"),
+            ("page", "web_read"),
+            ("local businesses", "local_search"),
+        ] {
+            let first = names(&format!("query={}", asked.replace(' ', "+"))).first().copied().unwrap_or("nothing");
+            if !wanted.split('|').any(|wanted| wanted == first) {
+                wrong.push(format!("{asked}: {first} instead of {wanted}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn nothing_fits_what_nobody_sells() {
+        let mut wrong = Vec::new();
+        for asked in [
+            "translate text",
+            "translate this page to French",
+            "play some music",
+            "play a song by Queen",
+            "book a table for two",
+            "reserve a table at a restaurant",
+            "book a flight to Paris",
+            "order a pizza",
+            "draw a picture of a cat",
+            "generate an image of a sunset",
+            "set a timer for ten minutes",
+            "remind me tomorrow to buy milk",
+            "turn on the lights",
+            "what time is it in Tokyo",
+            "tell me a joke",
+            "write a poem about the sea",
+            "solve this equation",
+            "resize an image",
+            "summarize this text",
+            "compile a C program",
+            "transcribe an audio recording",
+            "create a calendar event",
+            "deploy my app to kubernetes",
+            "rent a car for the weekend",
+            "edit a video",
+            "delete my account",
+            "buy movie tickets",
+            "what is the meaning of life",
+            "convert a video to mp3",
+            "recipe for chocolate cake",
+        ] {
+            let page = everything(&format!("query={}", asked.replace(' ', "+"))).unwrap();
+            if !page.nothing_fits || !page.tools.is_empty() || page.near.len() > MOST_NEAR {
+                wrong.push(format!("{asked}: {:?}", page.tools.iter().map(|tool| tool.name).collect::<Vec<_>>()));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     #[test]

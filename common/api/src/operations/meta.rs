@@ -91,6 +91,9 @@ static MISSING: &[Member] = &[
     has("lacks", Shape::Text).about("What this deployment does not have"),
 ];
 
+static NEAR: &[Member] =
+    &[has("name", Shape::Text), has("mcp_name", Shape::Text), has("title", Shape::Text), has("summary", Shape::Text)];
+
 /// A page of what is sold.
 static TOOLS: Named = Named {
     name: "Tools",
@@ -99,6 +102,8 @@ static TOOLS: Named = Named {
         has("tools", Shape::List(&Shape::Object(FOUND))),
         may("unavailable", Shape::List(&Shape::Object(MISSING)))
             .about("What matches `query` at least as well as the first tool, but is not available in this deployment"),
+        may("nothing_fits", Shape::Is(true)).about("No available tool does what `query` asks, and `tools` is empty"),
+        may("near", Shape::List(&Shape::Object(NEAR))).about("If nothing fits, the tools that share most with `query`"),
         may("nextCursor", Shape::Text),
     ]),
 };
