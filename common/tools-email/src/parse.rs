@@ -1,9 +1,9 @@
 //! Reading mails of strangers: text, sanitised HTML, attachments, threading, and delivery reports.
 //!
 //! Everything is bounded: the size, the headers, the number and the depth of parts, the texts. HTML, which takes the most
-//! time, has one bound for all parts of a mail together ([`Room`]). The parts are taken apart here,
-//! in one pass over the mail for each level. Only headers and contents of single parts go to `mail-parser`: given a whole mail
-//! it searches the rest of it for each boundary, and drops nested mails recursively.
+//! time, has one bound for all parts of a mail together ([`Room`]). The parts are taken apart here, in one pass over the mail
+//! for each level, and their headers in `headers`. Only dates and ids go to `mail-parser`: given a whole mail, it searches the
+//! rest of it for each boundary, and drops nested mails recursively.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,13 +11,13 @@ use std::sync::LazyLock;
 
 use base::clock::Timestamp;
 use base::untrusted_text::visible;
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
-use mail_parser::{HeaderValue, Message, MessageParser, MimeHeaders};
+use mail_parser::{HeaderValue, MessageParser};
 
 use crate::address::{Address, MAX_ADDRESS_BYTES};
+use crate::charset;
 use crate::compose::{Attached, content_type, file_name, header_text, message_id};
+use crate::headers::{Headers, Mailbox, Structured, decoded_words, mailboxes, token};
+use crate::transfer::{decoded, unflowed};
 
 /// Longer mails are not read, in bytes. 25 MB of attachments are 34 MB in base64.
 const MAX_MAIL_BYTES: usize = 40 << 20;
@@ -103,22 +103,21 @@ pub fn parse(raw: &[u8]) -> Option<Parsed> {
 }
 
 fn read(raw: &[u8]) -> Option<Parsed> {
-    let (block, _) = split(raw, MAX_HEADER_BYTES);
-    let mail = MessageParser::new().parse_headers(block)?;
-    let usual = ["From", "Sender", "To", "Subject", "Date", "Message-ID", "Received"];
-    if !usual.into_iter().any(|name| mail.header(name).is_some()) {
+    let (headers, _) = Headers::of(raw, MAX_HEADER_BYTES);
+    let usual = ["from", "sender", "to", "subject", "date", "message-id", "received"];
+    if !usual.into_iter().any(|name| headers.has(name)) {
         return None;
     }
     let contents = Contents::of(raw);
-    let author = mail.from().and_then(|from| from.first());
-    let address = author.and_then(|author| author.address()).map(visible);
+    let author = headers.first("from").map(mailboxes).and_then(|all| all.into_iter().next()).unwrap_or_default();
+    let address = author.address.as_deref().map(visible);
     let html = Some(contents.html).filter(|html| !html.trim().is_empty());
     let mut text = contents.text;
     if text.trim().is_empty() {
         text = html.as_deref().map(plain_text).unwrap_or_default();
     }
-    let answered = ids(mail.in_reply_to());
-    let mut references = ids(mail.references());
+    let answered = ids(&headers, "in-reply-to");
+    let mut references = ids(&headers, "references");
     if references.is_empty() && answered.len() == 1 {
         references = answered.clone();
     }
@@ -127,50 +126,58 @@ fn read(raw: &[u8]) -> Option<Parsed> {
     let report = contents
         .status
         .map(|report| Report { original_message_id: contents.original.or_else(|| in_reply_to.clone()), ..report });
+    let subject = headers.first("subject").map(decoded_words).unwrap_or_default();
     Some(Parsed {
         from: address.filter(|address| address.len() <= MAX_ADDRESS_BYTES && address.contains('@')),
-        from_name: author
-            .and_then(|author| author.name())
-            .map(|name| header_text(name, MAX_NAME))
-            .filter(|name| !name.is_empty()),
-        reply_to: mail.reply_to().and_then(|to| one_address(to.iter().map(|to| to.address()))),
-        subject: header_text(mail.subject().unwrap_or_default(), MAX_SUBJECT),
-        message_id: ids(mail.header("Message-ID").unwrap_or(&HeaderValue::Empty)).into_iter().next(),
+        from_name: Some(header_text(&author.name, MAX_NAME)).filter(|name| !name.is_empty()),
+        reply_to: headers.first("reply-to").map(mailboxes).and_then(|all| one_address(&all)),
+        subject: header_text(&subject, MAX_SUBJECT),
+        message_id: ids(&headers, "message-id").into_iter().next(),
         in_reply_to,
         references,
         text: text.trim_end().to_owned(),
         html,
         is_cut: contents.is_cut,
         attachments: contents.attachments,
-        date: mail
-            .date()
-            .filter(|date| date.is_valid() && (1970..=9999).contains(&date.year))
-            .map(|date| Timestamp::from_secs(date.to_timestamp())),
-        is_automatic: report.is_some() || is_automatic(&mail),
+        date: date(&headers),
+        is_automatic: report.is_some() || is_automatic(&headers),
         report,
     })
 }
 
-/// The only address of a header; `None` if there are others, or if it is none that a mail can be sent to.
-fn one_address<'a>(mut all: impl Iterator<Item = Option<&'a str>>) -> Option<Address> {
-    let only = all.next()??;
-    all.next().is_none().then(|| Address::parse(only).ok())?
+fn date(headers: &Headers) -> Option<Timestamp> {
+    let line = format!("Date: {}\n\n", headers.first("date")?);
+    let mail = MessageParser::new().parse_headers(line.as_bytes())?;
+    let date = mail.date().filter(|date| date.is_valid() && (1970..=9999).contains(&date.year))?;
+    Some(Timestamp::from_secs(date.to_timestamp()))
 }
 
-fn is_automatic(mail: &Message<'_>) -> bool {
-    let word = |name: &'static str| {
-        let value = mail.header(name)?.as_text()?;
+/// The only address of a header; `None` if there are others, or if it is none that a mail can be sent to.
+fn one_address(all: &[Mailbox]) -> Option<Address> {
+    match all {
+        [only] => Address::parse(only.address.as_deref()?).ok(),
+        _ => None,
+    }
+}
+
+fn is_automatic(headers: &Headers) -> bool {
+    let word = |name: &str| {
+        let value = headers.first(name)?;
         Some(value.split([';', ' ']).find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase())
     };
-    word("Auto-Submitted").is_some_and(|word| word != "no")
-        || word("Precedence").is_some_and(|word| ["bulk", "junk", "list", "auto_reply"].contains(&word.as_str()))
-        || mail.header("X-Autoreply").is_some()
-        || mail.header("X-Autorespond").is_some()
+    word("auto-submitted").is_some_and(|word| word != "no")
+        || word("precedence").is_some_and(|word| ["bulk", "junk", "list", "auto_reply"].contains(&word.as_str()))
+        || headers.has("x-autoreply")
+        || headers.has("x-autorespond")
 }
 
 /// The usable ids of a header.
-fn ids(value: &HeaderValue<'_>) -> Vec<String> {
-    let all: Vec<&str> = match value {
+fn ids(headers: &Headers, name: &str) -> Vec<String> {
+    let Some(value) = headers.first(name) else { return Vec::new() };
+    // All headers with ids have the same form.
+    let line = format!("References: {value}\n\n");
+    let mail = MessageParser::new().parse_headers(line.as_bytes()).unwrap_or_default();
+    let all: Vec<&str> = match if mail.parts.is_empty() { &HeaderValue::Empty } else { mail.references() } {
         HeaderValue::Text(id) => vec![id],
         HeaderValue::TextList(ids) => ids.iter().map(AsRef::as_ref).collect(),
         _ => Vec::new(),
@@ -218,16 +225,15 @@ impl Contents {
     /// Reads one part; returns at most `max` parts of it.
     fn read<'a>(&mut self, part: &Part<'a>, max: usize) -> Vec<Part<'a>> {
         let limit = if part.level == 0 { MAX_HEADER_BYTES } else { MAX_PART_HEADER_BYTES };
-        let (block, body) = split(part.raw, limit);
-        // Without headers it is text (RFC 2045, 5.2).
-        let headers = MessageParser::new().parse_headers(block).unwrap_or_default();
-        let kind = if headers.parts.is_empty() { None } else { headers.content_type() };
-        let essence = kind.map_or_else(
-            || "text/plain".to_owned(),
-            |kind| format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("plain")).to_ascii_lowercase(),
-        );
+        let (headers, body) = Headers::of(part.raw, limit);
+        // Without headers it is text (RFC 2045, 5.2), as is what has no type.
+        let kind = headers.first("content-type").map(Structured::of);
+        let essence = kind.as_ref().map(|kind| kind.value.as_str()).filter(|essence| essence.contains('/'));
+        let essence = essence.unwrap_or("text/plain");
+        let of_kind = |name: &str| kind.as_ref().and_then(|kind| kind.parameter(name));
         if let Some(subtype) = essence.strip_prefix("multipart/") {
-            let boundary = kind.and_then(|kind| kind.attribute("boundary")).unwrap_or_default().trim_end();
+            let boundary = of_kind("boundary").unwrap_or_default();
+            let boundary = boundary.trim_end();
             let is_alternative = part.is_alternative || subtype == "alternative";
             let is_report = subtype == "report";
             if !boundary.is_empty() && boundary.len() <= MAX_BOUNDARY_BYTES {
@@ -243,34 +249,32 @@ impl Contents {
                 }
             }
         }
-        let encoding = match headers.parts.is_empty() {
-            true => String::new(),
-            false => headers.content_transfer_encoding().unwrap_or_default().trim().to_ascii_lowercase(),
-        };
-        if part.is_report && self.read_report(&essence, &encoding, body) {
+        let encoding = headers.first("content-transfer-encoding").map(token).unwrap_or_default();
+        if part.is_report && self.read_report(essence, &encoding, body) {
             return Vec::new();
         }
-        let name = |from: Option<&mail_parser::ContentType<'_>>, key: &str| {
-            from.and_then(|from| from.attribute(key)).filter(|name| !name.is_empty()).map(str::to_owned)
-        };
-        let disposition = if headers.parts.is_empty() { None } else { headers.content_disposition() };
-        let named = name(disposition, "filename").or_else(|| name(kind, "name"));
-        let is_attached = disposition.is_some_and(|disposition| disposition.is_attachment());
+        let disposition = headers.first("content-disposition").map(Structured::of);
+        let named = disposition.as_ref().and_then(|disposition| disposition.parameter("filename"));
+        let named = named.filter(|name| !name.is_empty()).or_else(|| of_kind("name")).filter(|name| !name.is_empty());
+        let is_attached = disposition.is_some_and(|disposition| disposition.value == "attachment");
         let is_html = essence == "text/html";
         // A multipart without parts is read as text.
         let is_text = is_html || essence == "text/plain" || essence.starts_with("multipart/");
         if is_text && !is_attached && (named.is_none() || part.level == 0) {
-            let charset = kind.and_then(|kind| kind.attribute("charset"));
+            let word = |name: &str| kind.as_ref().and_then(|kind| kind.word(name)).unwrap_or_default();
             let room = if is_html { MAX_HTML_BYTES } else { MAX_TEXT_BYTES };
             // No encoding needs more than twelve bytes for one: quoted-printable of a four-byte character.
             self.is_cut |= body.len() > 12 * room;
             let body = &body[..body.len().min(12 * room)];
-            let text = to_text(&decoded(body, &encoding), charset);
+            let mut text = to_text(&decoded(body, &encoding), Some(&word("charset")));
+            if !is_html && word("format").eq_ignore_ascii_case("flowed") {
+                text = unflowed(&text, word("delsp").eq_ignore_ascii_case("yes"));
+            }
             self.add_text(&text, is_html, part.is_alternative);
             return Vec::new();
         }
         let default = if essence == "message/rfc822" { "message.eml" } else { "attachment" };
-        self.attach(named.as_deref().unwrap_or(default), &essence, decoded(body, &encoding).into_owned());
+        self.attach(named.as_deref().unwrap_or(default), essence, decoded(body, &encoding).into_owned());
         Vec::new()
     }
 
@@ -309,10 +313,8 @@ impl Contents {
                 true
             }
             "message/rfc822" | "message/global" | "text/rfc822-headers" | "message/global-headers" => {
-                let (block, _) = split(&body, MAX_PART_HEADER_BYTES);
-                let original = MessageParser::new().parse_headers(block);
-                let id = original.as_ref().and_then(|mail| mail.message_id()).and_then(message_id);
-                self.original = self.original.take().or_else(|| id.map(str::to_owned));
+                let (headers, _) = Headers::of(&body, MAX_PART_HEADER_BYTES);
+                self.original = self.original.take().or_else(|| ids(&headers, "message-id").into_iter().next());
                 true
             }
             _ => false,
@@ -331,25 +333,6 @@ fn append(to: &mut String, text: &str, max: usize) -> bool {
     is_cut
 }
 
-/// Headers, cut at the end of a line within `limit`, and body.
-fn split(raw: &[u8], limit: usize) -> (&[u8], &[u8]) {
-    let mut at = 0;
-    let mut end = raw.len();
-    let mut body: &[u8] = &[];
-    while at < raw.len() {
-        let next = raw[at..].iter().position(|&byte| byte == b'\n').map_or(raw.len(), |length| at + length + 1);
-        if matches!(&raw[at..next], b"\n" | b"\r\n") {
-            (end, body) = (at, &raw[next..]);
-            break;
-        }
-        at = next;
-    }
-    if end > limit {
-        end = raw[..limit].iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-    }
-    (&raw[..end], body)
-}
-
 /// The parts of a multipart body (RFC 2046, 5.1.1), at most `max`, and whether there are more. The last one may lack its end.
 fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<&'a [u8]>, bool) {
     let mut parts = Vec::new();
@@ -359,8 +342,10 @@ fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<
         let next = body[at..].iter().position(|&byte| byte == b'\n').map_or(body.len(), |length| at + length + 1);
         let after = body[at..next].strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary));
         if let Some(after) = after {
-            let is_last = after.starts_with(b"--");
-            if is_last || after.iter().all(u8::is_ascii_whitespace) {
+            let last = after.strip_prefix(b"--");
+            let is_last = last.is_some();
+            // The boundary of another multipart may begin like this one.
+            if last.unwrap_or(after).trim_ascii().is_empty() {
                 if let Some(begin) = begin {
                     // The line end before a boundary belongs to the boundary.
                     let part: &[u8] = &body[begin..at.max(begin)];
@@ -383,29 +368,9 @@ fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<
     (parts, is_cut)
 }
 
-/// Undoes the transfer encoding, as far as it can be.
-fn decoded<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, [u8]> {
-    match encoding {
-        "base64" => {
-            let lenient = || {
-                let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-                base64_decode(&body.iter().copied().filter(known).collect::<Vec<u8>>()).unwrap_or_default()
-            };
-            Cow::Owned(base64_decode(body).unwrap_or_else(lenient))
-        }
-        "quoted-printable" => quoted_printable_decode(body).map_or(Cow::Borrowed(body), Cow::Owned),
-        _ => Cow::Borrowed(body),
-    }
-}
-
-/// Text with line feeds. Without a known charset it is UTF-8, or else Windows-1252.
+/// Text with line feeds.
 fn to_text(bytes: &[u8], charset: Option<&str>) -> String {
-    let named = charset.and_then(|charset| charset_decoder(charset.as_bytes())).map(|decode| decode(bytes));
-    let text = named.unwrap_or_else(|| match (std::str::from_utf8(bytes), charset_decoder(b"windows-1252")) {
-        (Err(_), Some(decode)) => decode(bytes),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    });
-    text.replace("\r\n", "\n").replace('\r', "\n")
+    charset::text(bytes, charset).replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// The fields of the first recipient of a report.
@@ -1043,6 +1008,37 @@ mod tests {
         assert_eq!(parsed.from_name.as_deref(), Some("Bcc: x"));
         assert_eq!(parsed.subject, "ü and more");
         assert_eq!(parsed.references, ["a@b", "e@f"]);
+    }
+
+    #[test]
+    fn a_header_that_stands_twice_forges_nothing() {
+        let raw = "From: Shop, Real <real@shop.example>\r\nFrom: Bank <forged@bank.example>\r\nFrom:\r\n\
+            Subject: first\r\nSubject: second\r\n\
+            Content-Type: multipart/mixed; boundary=one\r\nContent-Type: text/plain\r\n\r\n\
+            --one\r\nContent-Transfer-Encoding: (of the text) base64\r\nContent-Transfer-Encoding: 7bit\r\n\r\naGFsbG8=\r\n\
+            --one\r\nContent-Disposition: attachment; filename=a.pdf\r\n\r\nx\r\n--one--";
+        let parsed = parse(raw.as_bytes()).unwrap();
+        assert_eq!((parsed.from.as_deref(), parsed.subject.as_str()), (Some("real@shop.example"), "first"));
+        assert_eq!(parsed.from_name.as_deref(), Some("Shop, Real"));
+        assert_eq!((parsed.text.as_str(), parsed.attachments.len()), ("hallo", 1));
+    }
+
+    #[test]
+    fn only_a_whole_delimiter_ends_a_part() {
+        let body = "--b\r\n\r\none\r\n--b--more\r\n--bb\r\ntwo\r\n--b \r\n\r\nthree\r\n--b-- \r\nafter";
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", body)).unwrap();
+        assert_eq!(parsed.text, "one\n--b--more\n--bb\ntwo\nthree");
+    }
+
+    #[test]
+    fn a_text_is_read_as_its_writer_saw_it() {
+        for (headers, body, expected) in [
+            ("Content-Type: text/plain; format=flowed; delsp=yes", "one \r\ntwo\r\n-- \r\nAnn", "onetwo\n-- \nAnn"),
+            ("Content-Type: text/plain", "one \r\ntwo", "one \ntwo"),
+            ("X: y", "می\u{200c}خواهم 👩\u{200d}🌾 a\u{200d}b", "می\u{200c}خواهم 👩\u{200d}🌾 ab"),
+        ] {
+            assert_eq!(parse(&mail(headers, body)).unwrap().text, expected, "{headers}");
+        }
     }
 
     #[test]

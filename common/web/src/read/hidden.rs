@@ -298,8 +298,14 @@ fn background(value: &str) -> Option<Paint> {
         }
         letter.is_whitespace() && depth == 0
     });
-    let paints: Vec<Paint> = layers.filter_map(paint).collect();
-    paints.iter().copied().find(|paint| *paint != Paint::Unknown).or(paints.first().copied())
+    // Words that are no colours say how a picture is placed.
+    let is_paint = |(layer, paint): &(&str, Paint)| *paint != Paint::Unknown || layer.contains('(');
+    let paints = layers.filter_map(|layer| Some((layer, paint(layer)?))).filter(is_paint).map(|(_, paint)| paint);
+    paints.max_by_key(|paint| match paint {
+        Paint::Rgb(_) => 2,
+        Paint::Unknown => 1,
+        Paint::Transparent => 0,
+    })
 }
 
 fn hex_paint(hex: &str) -> Option<Paint> {
@@ -586,6 +592,7 @@ mod tests {
             "color:rgb(254, 254, 254);background-color:#ffffff",
             "color:#fff;background:url(a.png) rgb(255, 255, 255)",
             "color:navy;background-color:#000080",
+            "background:white;color:#fff;background:none repeat scroll 0 0 white",
             "content-visibility:hidden",
         ] {
             assert!(!shows("", &format!("<div style=\"{style}\">x</div>")), "{style}");
@@ -620,6 +627,7 @@ mod tests {
             "color:#fff;background:#000",
             "color:#fff;background:url(a.png) no-repeat center / cover navy",
             "color:#fff;background-image:linear-gradient(#000, #111)",
+            "color:#fff;background:transparent url(a.png)",
             "background:white;color:hsl(1, 2%, 3%)",
             "background:url(display:none)",
             "not-display:none",
