@@ -20,11 +20,13 @@
 //! stand [`mailbox`] (what is stored) and [`events`] (what providers report later).
 
 pub mod address;
+mod charset;
 pub mod compose;
 pub mod dkim;
 pub mod domain;
 pub mod events;
 pub mod file_link;
+mod headers;
 pub mod identity;
 pub mod mailbox;
 mod notices;
@@ -39,5 +41,6 @@ pub mod send;
 pub mod standing;
 pub mod stats;
 pub mod suppression;
+mod transfer;
 pub mod upload;
 pub mod volume;

@@ -1,9 +1,9 @@
 //! Reading mails of strangers: text, sanitised HTML, attachments, threading, and delivery reports.
 //!
 //! Everything is bounded: the size, the headers, the number and the depth of parts, the texts. HTML, which takes the most
-//! time, has one bound for all parts of a mail together ([`Room`]). The parts are taken apart here,
-//! in one pass over the mail for each level. Only headers and contents of single parts go to `mail-parser`: given a whole mail
-//! it searches the rest of it for each boundary, and drops nested mails recursively.
+//! time, has one bound for all parts of a mail together ([`Room`]). The parts are taken apart here, in one pass over the mail
+//! for each level, and their headers in `headers`. Only dates and ids go to `mail-parser`: given a whole mail, it searches the
+//! rest of it for each boundary, and drops nested mails recursively.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -11,13 +11,15 @@ use std::sync::LazyLock;
 
 use base::clock::Timestamp;
 use base::untrusted_text::visible;
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::charsets::map::charset_decoder;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
-use mail_parser::{HeaderValue, Message, MessageParser, MimeHeaders};
+use mail_parser::decoders::html::add_html_token;
+use mail_parser::{HeaderValue, MessageParser};
+use web::read::hidden::{self, Shown, StyleRules};
 
 use crate::address::{Address, MAX_ADDRESS_BYTES};
+use crate::charset;
 use crate::compose::{Attached, content_type, file_name, header_text, message_id};
+use crate::headers::{Headers, Mailbox, Structured, decoded_words, mailboxes, token};
+use crate::transfer::{decoded, unflowed};
 
 /// Longer mails are not read, in bytes. 25 MB of attachments are 34 MB in base64.
 const MAX_MAIL_BYTES: usize = 40 << 20;
@@ -44,6 +46,8 @@ const BREAK: &str = "<wbr>";
 /// Maximum number of tags of all parts together, and maximum depth.
 const MAX_TAGS: usize = 30_000;
 const MAX_OPEN_TAGS: usize = 60;
+/// Maximum number of steps in which style rules are matched, of all parts together.
+const MAX_STEPS: usize = 50_000_000;
 /// Longer attribute values are dropped, in bytes.
 const MAX_ATTRIBUTE_BYTES: usize = 4_096;
 /// Maximum length of a subject and a name in characters.
@@ -103,22 +107,21 @@ pub fn parse(raw: &[u8]) -> Option<Parsed> {
 }
 
 fn read(raw: &[u8]) -> Option<Parsed> {
-    let (block, _) = split(raw, MAX_HEADER_BYTES);
-    let mail = MessageParser::new().parse_headers(block)?;
-    let usual = ["From", "Sender", "To", "Subject", "Date", "Message-ID", "Received"];
-    if !usual.into_iter().any(|name| mail.header(name).is_some()) {
+    let (headers, _) = Headers::of(raw, MAX_HEADER_BYTES);
+    let usual = ["from", "sender", "to", "subject", "date", "message-id", "received"];
+    if !usual.into_iter().any(|name| headers.has(name)) {
         return None;
     }
     let contents = Contents::of(raw);
-    let author = mail.from().and_then(|from| from.first());
-    let address = author.and_then(|author| author.address()).map(visible);
+    let author = headers.first("from").map(mailboxes).and_then(|all| all.into_iter().next()).unwrap_or_default();
+    let address = author.address.as_deref().map(visible);
     let html = Some(contents.html).filter(|html| !html.trim().is_empty());
     let mut text = contents.text;
     if text.trim().is_empty() {
         text = html.as_deref().map(plain_text).unwrap_or_default();
     }
-    let answered = ids(mail.in_reply_to());
-    let mut references = ids(mail.references());
+    let answered = ids(&headers, "in-reply-to");
+    let mut references = ids(&headers, "references");
     if references.is_empty() && answered.len() == 1 {
         references = answered.clone();
     }
@@ -127,50 +130,58 @@ fn read(raw: &[u8]) -> Option<Parsed> {
     let report = contents
         .status
         .map(|report| Report { original_message_id: contents.original.or_else(|| in_reply_to.clone()), ..report });
+    let subject = headers.first("subject").map(decoded_words).unwrap_or_default();
     Some(Parsed {
         from: address.filter(|address| address.len() <= MAX_ADDRESS_BYTES && address.contains('@')),
-        from_name: author
-            .and_then(|author| author.name())
-            .map(|name| header_text(name, MAX_NAME))
-            .filter(|name| !name.is_empty()),
-        reply_to: mail.reply_to().and_then(|to| one_address(to.iter().map(|to| to.address()))),
-        subject: header_text(mail.subject().unwrap_or_default(), MAX_SUBJECT),
-        message_id: ids(mail.header("Message-ID").unwrap_or(&HeaderValue::Empty)).into_iter().next(),
+        from_name: Some(header_text(&author.name, MAX_NAME)).filter(|name| !name.is_empty()),
+        reply_to: headers.first("reply-to").map(mailboxes).and_then(|all| one_address(&all)),
+        subject: header_text(&subject, MAX_SUBJECT),
+        message_id: ids(&headers, "message-id").into_iter().next(),
         in_reply_to,
         references,
         text: text.trim_end().to_owned(),
         html,
         is_cut: contents.is_cut,
         attachments: contents.attachments,
-        date: mail
-            .date()
-            .filter(|date| date.is_valid() && (1970..=9999).contains(&date.year))
-            .map(|date| Timestamp::from_secs(date.to_timestamp())),
-        is_automatic: report.is_some() || is_automatic(&mail),
+        date: date(&headers),
+        is_automatic: report.is_some() || is_automatic(&headers),
         report,
     })
 }
 
-/// The only address of a header; `None` if there are others, or if it is none that a mail can be sent to.
-fn one_address<'a>(mut all: impl Iterator<Item = Option<&'a str>>) -> Option<Address> {
-    let only = all.next()??;
-    all.next().is_none().then(|| Address::parse(only).ok())?
+fn date(headers: &Headers) -> Option<Timestamp> {
+    let line = format!("Date: {}\n\n", headers.first("date")?);
+    let mail = MessageParser::new().parse_headers(line.as_bytes())?;
+    let date = mail.date().filter(|date| date.is_valid() && (1970..=9999).contains(&date.year))?;
+    Some(Timestamp::from_secs(date.to_timestamp()))
 }
 
-fn is_automatic(mail: &Message<'_>) -> bool {
-    let word = |name: &'static str| {
-        let value = mail.header(name)?.as_text()?;
+/// The only address of a header; `None` if there are others, or if it is none that a mail can be sent to.
+fn one_address(all: &[Mailbox]) -> Option<Address> {
+    match all {
+        [only] => Address::parse(only.address.as_deref()?).ok(),
+        _ => None,
+    }
+}
+
+fn is_automatic(headers: &Headers) -> bool {
+    let word = |name: &str| {
+        let value = headers.first(name)?;
         Some(value.split([';', ' ']).find(|word| !word.is_empty()).unwrap_or_default().to_ascii_lowercase())
     };
-    word("Auto-Submitted").is_some_and(|word| word != "no")
-        || word("Precedence").is_some_and(|word| ["bulk", "junk", "list", "auto_reply"].contains(&word.as_str()))
-        || mail.header("X-Autoreply").is_some()
-        || mail.header("X-Autorespond").is_some()
+    word("auto-submitted").is_some_and(|word| word != "no")
+        || word("precedence").is_some_and(|word| ["bulk", "junk", "list", "auto_reply"].contains(&word.as_str()))
+        || headers.has("x-autoreply")
+        || headers.has("x-autorespond")
 }
 
 /// The usable ids of a header.
-fn ids(value: &HeaderValue<'_>) -> Vec<String> {
-    let all: Vec<&str> = match value {
+fn ids(headers: &Headers, name: &str) -> Vec<String> {
+    let Some(value) = headers.first(name) else { return Vec::new() };
+    // All headers with ids have the same form.
+    let line = format!("References: {value}\n\n");
+    let mail = MessageParser::new().parse_headers(line.as_bytes()).unwrap_or_default();
+    let all: Vec<&str> = match if mail.parts.is_empty() { &HeaderValue::Empty } else { mail.references() } {
         HeaderValue::Text(id) => vec![id],
         HeaderValue::TextList(ids) => ids.iter().map(AsRef::as_ref).collect(),
         _ => Vec::new(),
@@ -218,16 +229,15 @@ impl Contents {
     /// Reads one part; returns at most `max` parts of it.
     fn read<'a>(&mut self, part: &Part<'a>, max: usize) -> Vec<Part<'a>> {
         let limit = if part.level == 0 { MAX_HEADER_BYTES } else { MAX_PART_HEADER_BYTES };
-        let (block, body) = split(part.raw, limit);
-        // Without headers it is text (RFC 2045, 5.2).
-        let headers = MessageParser::new().parse_headers(block).unwrap_or_default();
-        let kind = if headers.parts.is_empty() { None } else { headers.content_type() };
-        let essence = kind.map_or_else(
-            || "text/plain".to_owned(),
-            |kind| format!("{}/{}", kind.ctype(), kind.subtype().unwrap_or("plain")).to_ascii_lowercase(),
-        );
+        let (headers, body) = Headers::of(part.raw, limit);
+        // Without headers it is text (RFC 2045, 5.2), as is what has no type.
+        let kind = headers.first("content-type").map(Structured::of);
+        let essence = kind.as_ref().map(|kind| kind.value.as_str()).filter(|essence| essence.contains('/'));
+        let essence = essence.unwrap_or("text/plain");
+        let of_kind = |name: &str| kind.as_ref().and_then(|kind| kind.parameter(name));
         if let Some(subtype) = essence.strip_prefix("multipart/") {
-            let boundary = kind.and_then(|kind| kind.attribute("boundary")).unwrap_or_default().trim_end();
+            let boundary = of_kind("boundary").unwrap_or_default();
+            let boundary = boundary.trim_end();
             let is_alternative = part.is_alternative || subtype == "alternative";
             let is_report = subtype == "report";
             if !boundary.is_empty() && boundary.len() <= MAX_BOUNDARY_BYTES {
@@ -243,34 +253,32 @@ impl Contents {
                 }
             }
         }
-        let encoding = match headers.parts.is_empty() {
-            true => String::new(),
-            false => headers.content_transfer_encoding().unwrap_or_default().trim().to_ascii_lowercase(),
-        };
-        if part.is_report && self.read_report(&essence, &encoding, body) {
+        let encoding = headers.first("content-transfer-encoding").map(token).unwrap_or_default();
+        if part.is_report && self.read_report(essence, &encoding, body) {
             return Vec::new();
         }
-        let name = |from: Option<&mail_parser::ContentType<'_>>, key: &str| {
-            from.and_then(|from| from.attribute(key)).filter(|name| !name.is_empty()).map(str::to_owned)
-        };
-        let disposition = if headers.parts.is_empty() { None } else { headers.content_disposition() };
-        let named = name(disposition, "filename").or_else(|| name(kind, "name"));
-        let is_attached = disposition.is_some_and(|disposition| disposition.is_attachment());
+        let disposition = headers.first("content-disposition").map(Structured::of);
+        let named = disposition.as_ref().and_then(|disposition| disposition.parameter("filename"));
+        let named = named.filter(|name| !name.is_empty()).or_else(|| of_kind("name")).filter(|name| !name.is_empty());
+        let is_attached = disposition.is_some_and(|disposition| disposition.value == "attachment");
         let is_html = essence == "text/html";
         // A multipart without parts is read as text.
         let is_text = is_html || essence == "text/plain" || essence.starts_with("multipart/");
         if is_text && !is_attached && (named.is_none() || part.level == 0) {
-            let charset = kind.and_then(|kind| kind.attribute("charset"));
+            let word = |name: &str| kind.as_ref().and_then(|kind| kind.word(name)).unwrap_or_default();
             let room = if is_html { MAX_HTML_BYTES } else { MAX_TEXT_BYTES };
             // No encoding needs more than twelve bytes for one: quoted-printable of a four-byte character.
             self.is_cut |= body.len() > 12 * room;
             let body = &body[..body.len().min(12 * room)];
-            let text = to_text(&decoded(body, &encoding), charset);
+            let mut text = to_text(&decoded(body, &encoding), Some(&word("charset")));
+            if !is_html && word("format").eq_ignore_ascii_case("flowed") {
+                text = unflowed(&text, word("delsp").eq_ignore_ascii_case("yes"));
+            }
             self.add_text(&text, is_html, part.is_alternative);
             return Vec::new();
         }
         let default = if essence == "message/rfc822" { "message.eml" } else { "attachment" };
-        self.attach(named.as_deref().unwrap_or(default), &essence, decoded(body, &encoding).into_owned());
+        self.attach(named.as_deref().unwrap_or(default), essence, decoded(body, &encoding).into_owned());
         Vec::new()
     }
 
@@ -309,10 +317,8 @@ impl Contents {
                 true
             }
             "message/rfc822" | "message/global" | "text/rfc822-headers" | "message/global-headers" => {
-                let (block, _) = split(&body, MAX_PART_HEADER_BYTES);
-                let original = MessageParser::new().parse_headers(block);
-                let id = original.as_ref().and_then(|mail| mail.message_id()).and_then(message_id);
-                self.original = self.original.take().or_else(|| id.map(str::to_owned));
+                let (headers, _) = Headers::of(&body, MAX_PART_HEADER_BYTES);
+                self.original = self.original.take().or_else(|| ids(&headers, "message-id").into_iter().next());
                 true
             }
             _ => false,
@@ -331,25 +337,6 @@ fn append(to: &mut String, text: &str, max: usize) -> bool {
     is_cut
 }
 
-/// Headers, cut at the end of a line within `limit`, and body.
-fn split(raw: &[u8], limit: usize) -> (&[u8], &[u8]) {
-    let mut at = 0;
-    let mut end = raw.len();
-    let mut body: &[u8] = &[];
-    while at < raw.len() {
-        let next = raw[at..].iter().position(|&byte| byte == b'\n').map_or(raw.len(), |length| at + length + 1);
-        if matches!(&raw[at..next], b"\n" | b"\r\n") {
-            (end, body) = (at, &raw[next..]);
-            break;
-        }
-        at = next;
-    }
-    if end > limit {
-        end = raw[..limit].iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-    }
-    (&raw[..end], body)
-}
-
 /// The parts of a multipart body (RFC 2046, 5.1.1), at most `max`, and whether there are more. The last one may lack its end.
 fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<&'a [u8]>, bool) {
     let mut parts = Vec::new();
@@ -359,8 +346,10 @@ fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<
         let next = body[at..].iter().position(|&byte| byte == b'\n').map_or(body.len(), |length| at + length + 1);
         let after = body[at..next].strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary));
         if let Some(after) = after {
-            let is_last = after.starts_with(b"--");
-            if is_last || after.iter().all(u8::is_ascii_whitespace) {
+            let last = after.strip_prefix(b"--");
+            let is_last = last.is_some();
+            // The boundary of another multipart may begin like this one.
+            if last.unwrap_or(after).trim_ascii().is_empty() {
                 if let Some(begin) = begin {
                     // The line end before a boundary belongs to the boundary.
                     let part: &[u8] = &body[begin..at.max(begin)];
@@ -383,29 +372,9 @@ fn split_at_boundaries<'a>(body: &'a [u8], boundary: &[u8], max: usize) -> (Vec<
     (parts, is_cut)
 }
 
-/// Undoes the transfer encoding, as far as it can be.
-fn decoded<'a>(body: &'a [u8], encoding: &str) -> Cow<'a, [u8]> {
-    match encoding {
-        "base64" => {
-            let lenient = || {
-                let known = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
-                base64_decode(&body.iter().copied().filter(known).collect::<Vec<u8>>()).unwrap_or_default()
-            };
-            Cow::Owned(base64_decode(body).unwrap_or_else(lenient))
-        }
-        "quoted-printable" => quoted_printable_decode(body).map_or(Cow::Borrowed(body), Cow::Owned),
-        _ => Cow::Borrowed(body),
-    }
-}
-
-/// Text with line feeds. Without a known charset it is UTF-8, or else Windows-1252.
+/// Text with line feeds.
 fn to_text(bytes: &[u8], charset: Option<&str>) -> String {
-    let named = charset.and_then(|charset| charset_decoder(charset.as_bytes())).map(|decode| decode(bytes));
-    let text = named.unwrap_or_else(|| match (std::str::from_utf8(bytes), charset_decoder(b"windows-1252")) {
-        (Err(_), Some(decode)) => decode(bytes),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    });
-    text.replace("\r\n", "\n").replace('\r', "\n")
+    charset::text(bytes, charset).replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// The fields of the first recipient of a report.
@@ -503,6 +472,18 @@ const WITHOUT_CONTENT: [&str; 17] = [
 const EMPTY: [&str; 4] = ["br", "col", "hr", "img"];
 const ATTRIBUTES: [&str; 12] =
     ["align", "alt", "colspan", "dir", "height", "href", "lang", "rowspan", "src", "start", "title", "width"];
+/// Those that decide whether text is seen. They are read, but not kept.
+const OF_LOOKS: [&str; 10] =
+    ["aria-hidden", "background", "bgcolor", "class", "color", "hidden", "id", "open", "popover", "style"];
+/// Tags without an end tag and without text, beside those of [`EMPTY`].
+const OTHER_EMPTY: [&str; 14] = [
+    "area", "base", "basefont", "bgsound", "embed", "frame", "input", "keygen", "link", "meta", "param", "source",
+    "track", "wbr",
+];
+/// Longest name of a character, in bytes.
+const MAX_REFERENCE_BYTES: usize = 32;
+/// Style sheets are read so far, in bytes.
+const MAX_STYLE_BYTES: usize = 64 << 10;
 
 static CLEANER: LazyLock<ammonia::Builder<'static>> = LazyLock::new(|| {
     let mut cleaner = ammonia::Builder::empty();
@@ -557,59 +538,177 @@ struct Room {
     /// bytes
     kept: usize,
     tags: usize,
+    /// Steps of matching style rules.
+    steps: usize,
 }
 
 impl Default for Room {
     fn default() -> Room {
-        Room { read: MAX_HTML_BYTES, kept: MAX_KEPT_HTML_BYTES, tags: MAX_TAGS }
+        Room { read: MAX_HTML_BYTES, kept: MAX_KEPT_HTML_BYTES, tags: MAX_TAGS, steps: MAX_STEPS }
     }
 }
 
-/// First stage of [`sanitised`]: the same HTML with few known tags, properly nested, and few known attributes. The parser
-/// behind it takes time by the square of the depth and of the attributes of a tag. Its writer looks, for each letter that it
-/// escapes, through the rest of the text: long texts are therefore broken.
+/// The texts and tags of HTML, without comments and declarations.
+struct Pieces<'a>(&'a str);
+
+enum Piece<'a> {
+    Text(&'a str),
+    Tag(Tag<'a>),
+}
+
+struct Tag<'a> {
+    /// In lower case, cut.
+    name: String,
+    is_end: bool,
+    attributes: Vec<(&'static str, &'a str)>,
+    /// What an element has that goes with its content, and its end tag.
+    content: &'a str,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        loop {
+            let rest = self.0;
+            let second = rest.as_bytes().get(1).copied().unwrap_or_default();
+            if rest.is_empty() {
+                return None;
+            } else if let Some(comment) = rest.strip_prefix("<!--") {
+                // `<!-->` is a whole comment.
+                let is_whole = comment.strip_prefix('>').or(comment.strip_prefix("->"));
+                self.0 = is_whole.unwrap_or_else(|| after(comment, "-->"));
+            } else if rest.starts_with("<!") || rest.starts_with("<?") {
+                self.0 = after(rest, ">");
+            } else if rest.starts_with('<') && (second == b'/' || second.is_ascii_alphabetic()) {
+                let (tag, rest) = Tag::read(&rest[1..]);
+                self.0 = rest;
+                return Some(Piece::Tag(tag));
+            } else if let Some(after) = rest.strip_prefix('<') {
+                self.0 = after;
+                return Some(Piece::Text("&lt;"));
+            } else {
+                let (text, after) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
+                self.0 = after;
+                return Some(Piece::Text(text));
+            }
+        }
+    }
+}
+
+impl<'a> Tag<'a> {
+    /// Reads a tag from after its `<`, with content that is not markup; returns what follows it.
+    fn read(tag: &'a str) -> (Tag<'a>, &'a str) {
+        let (is_end, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
+        let length =
+            tag.find(|letter: char| letter.is_ascii_whitespace() || "/><".contains(letter)).unwrap_or(tag.len());
+        let name = tag[..length.min(tag.floor_char_boundary(20))].to_ascii_lowercase();
+        let (attributes, rest) = attributes(&tag[length..]);
+        let has_content = !is_end && name != "embed" && WITHOUT_CONTENT.contains(&name.as_str());
+        let after = if has_content { after_end_tag(rest, &name) } else { rest };
+        (Tag { name, is_end, attributes, content: &rest[..rest.len() - after.len()] }, after)
+    }
+
+    fn value(&self, name: &str) -> Option<&'a str> {
+        self.attributes.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
+impl hidden::Element for Tag<'_> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn attribute(&self, name: &str) -> Option<Cow<'_, str>> {
+        let is_long = |name: &str| self.value(name).is_some_and(|value| value.len() > MAX_ATTRIBUTE_BYTES);
+        // What hides it may stand behind the limit.
+        if name == "hidden" && ["style", "class", "id"].into_iter().any(is_long) {
+            return Some(Cow::Borrowed(""));
+        }
+        self.value(name).map(|value| resolved(&value[..value.floor_char_boundary(MAX_ATTRIBUTE_BYTES)]))
+    }
+}
+
+/// The style sheets within HTML.
+fn style_sheets(html: &str) -> String {
+    let mut styles = String::new();
+    for piece in Pieces(html) {
+        if let Piece::Tag(tag) = piece
+            && tag.name == "style"
+            && styles.len() + tag.content.len() <= MAX_STYLE_BYTES
+        {
+            styles.push_str(tag.content);
+            styles.push('}');
+        }
+    }
+    styles
+}
+
+/// First stage of [`sanitised`]: the same HTML with few known tags, properly nested, and few known attributes, without what a
+/// person does not see. The parser behind it takes time by the square of the depth and of the attributes of a tag. Its writer
+/// looks, for each letter that it escapes, through the rest of the text: long texts are therefore broken.
 struct Tidy<'room> {
     html: String,
-    open: Vec<&'static str>,
-    /// How many tags were open before the hidden element.
-    hidden_at: Option<usize>,
+    open: Vec<OpenTag>,
+    /// How many tags were opened beyond the maximum depth.
+    deeper: usize,
+    top: Shown,
+    rules: StyleRules,
     room: &'room mut Room,
     /// Bytes of text since the last break. Tags do not count as one: the parser drops some of them.
     since_break: usize,
     /// Text or tags were left out because there was too much.
     is_cut: bool,
+    /// What follows cannot be judged, so it is left out.
+    is_full: bool,
+}
+
+struct OpenTag {
+    name: String,
+    /// It is kept if it is seen.
+    is_known: bool,
+    is_written: bool,
+    /// How its text is shown; `None`: it is hidden with all that it contains.
+    shown: Option<Shown>,
 }
 
 impl<'room> Tidy<'room> {
     fn of(html: &str, room: &'room mut Room) -> Tidy<'room> {
-        let mut rest = &html[..html.floor_char_boundary(room.read)];
-        let is_cut = rest.len() < html.len();
-        room.read -= rest.len();
-        let mut tidy = Tidy { html: String::new(), open: Vec::new(), hidden_at: None, room, since_break: 0, is_cut };
-        while let Some(at) = rest.find('<').filter(|_| tidy.html.len() < tidy.room.kept) {
-            tidy.text(&rest[..at]);
-            rest = &rest[at..];
-            let second = rest.as_bytes().get(1).copied().unwrap_or_default();
-            rest = if let Some(comment) = rest.strip_prefix("<!--") {
-                // `<!-->` is a whole comment.
-                comment.strip_prefix('>').unwrap_or_else(|| after(comment, "-->"))
-            } else if second == b'!' || second == b'?' {
-                after(rest, ">")
-            } else if second == b'/' || second.is_ascii_alphabetic() {
-                tidy.tag(&rest[1..])
-            } else {
-                tidy.text("&lt;");
-                &rest[1..]
-            };
+        let read = &html[..html.floor_char_boundary(room.read)];
+        room.read -= read.len();
+        let styles = style_sheets(read);
+        let mut tidy = Tidy {
+            html: String::new(),
+            open: Vec::new(),
+            deeper: 0,
+            top: Shown::at_top(styles.contains("background")),
+            rules: StyleRules::parse(&styles),
+            room,
+            since_break: 0,
+            is_cut: read.len() < html.len(),
+            is_full: false,
+        };
+        let mut pieces = Pieces(read);
+        while !tidy.is_full && tidy.html.len() < tidy.room.kept {
+            match pieces.next() {
+                Some(Piece::Text(text)) => tidy.text(text),
+                Some(Piece::Tag(tag)) => tidy.tag(&tag),
+                None => break,
+            }
         }
-        tidy.text(rest);
+        tidy.is_cut |= !pieces.0.is_empty();
         tidy.close(0);
         tidy.room.kept = tidy.room.kept.saturating_sub(tidy.html.len());
         tidy
     }
 
+    /// How text is shown here; `None`: not at all.
+    fn shown(&self) -> Option<Shown> {
+        self.open.last().map_or(Some(self.top), |last| last.shown)
+    }
+
     fn text(&mut self, text: &str) {
-        if self.hidden_at.is_some() {
+        if !self.shown().is_some_and(|shown| shown.text_shows()) {
             return;
         }
         let room = self.room.kept.saturating_sub(self.html.len());
@@ -627,64 +726,99 @@ impl<'room> Tidy<'room> {
         }
     }
 
-    /// Reads a tag from after its `<`; returns what follows it.
-    fn tag<'a>(&mut self, tag: &'a str) -> &'a str {
-        let (is_end, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
-        let length =
-            tag.find(|letter: char| letter.is_ascii_whitespace() || "/><".contains(letter)).unwrap_or(tag.len());
-        let name = tag[..length.min(tag.floor_char_boundary(20))].to_ascii_lowercase();
-        let (attributes, rest) = attributes(&tag[length..]);
-        let known = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
-        if let Some(name) = known(&WITHOUT_CONTENT) {
-            return if is_end || name == "embed" { rest } else { after_end_tag(rest, name) };
+    fn tag(&mut self, tag: &Tag<'_>) {
+        if WITHOUT_CONTENT.contains(&tag.name.as_str()) {
+            return;
         }
-        let Some(name) = known(&TAGS).or_else(|| known(&AS_DIV).map(|_| "div")) else { return rest };
-        let Some(tags) = self.room.tags.checked_sub(1) else {
-            self.is_cut = true;
-            return rest;
+        let is_known = TAGS.contains(&tag.name.as_str()) || AS_DIV.contains(&tag.name.as_str());
+        let name = if AS_DIV.contains(&tag.name.as_str()) { "div" } else { tag.name.as_str() };
+        let steps = self.rules.size() * (1 + tag.value("class").unwrap_or_default().split_ascii_whitespace().count());
+        let (Some(tags), Some(steps)) = (self.room.tags.checked_sub(1), self.room.steps.checked_sub(steps)) else {
+            (self.is_cut, self.is_full) = (true, true);
+            return;
         };
-        self.room.tags = tags;
-        if is_end {
-            if let Some(at) = self.open.iter().rposition(|open| *open == name) {
-                self.close(at);
+        (self.room.tags, self.room.steps) = (tags, steps);
+        if tag.is_end {
+            self.end_tag(name, is_known);
+            return;
+        }
+        // A cell ends all that is open in the one before it.
+        let is_of_table = matches!(name, "td" | "th" | "tr" | "tbody" | "thead" | "tfoot");
+        while let Some(at) = self.open.iter().rposition(|open| open.is_known || !is_of_table)
+            && ends_before(&self.open[at].name, name)
+        {
+            self.close(at);
+        }
+        let shown = self.shown().and_then(|outside| self.rules.inside(tag, outside));
+        if EMPTY.contains(&name) {
+            let is_dot = ["width", "height"].into_iter().any(|side| matches!(tag.value(side), Some("0" | "1")));
+            if let Some(shown) = shown.filter(|_| name != "img" || !is_dot) {
+                self.write(name, tag, shown.text_shows());
             }
-            return rest;
+            return;
         }
-        while self.open.last().is_some_and(|open| ends_before(open, name)) {
-            self.close(self.open.len() - 1);
+        // Other unknown tags change nothing.
+        let has_look =
+            || name == "dialog" || self.rules.size() > 0 || OF_LOOKS.into_iter().any(|look| tag.value(look).is_some());
+        let is_open = || self.open.iter().any(|open| open.name == name);
+        if OTHER_EMPTY.contains(&name) || !is_known && !has_look() && !is_open() {
+            return;
         }
-        let is_empty = EMPTY.contains(&name);
-        if !is_empty && self.open.len() >= MAX_OPEN_TAGS {
-            return rest;
-        }
-        if self.hidden_at.is_none() && !is_empty && is_hidden(&attributes) {
-            self.hidden_at = Some(self.open.len());
-        }
-        if self.hidden_at.is_none() {
-            self.html.push('<');
-            self.html.push_str(name);
-            for (key, value) in
-                attributes.iter().filter(|(key, value)| *key != "style" && value.len() <= MAX_ATTRIBUTE_BYTES)
+        if self.open.len() >= MAX_OPEN_TAGS {
+            self.deeper += 1;
+            if !shown.is_some_and(|shown| shown.text_shows())
+                && let Some(last) = self.open.last_mut()
             {
+                // Its end would not be known.
+                (last.shown, self.is_cut) = (shown, true);
+            }
+            return;
+        }
+        let is_written = is_known && shown.is_some();
+        if is_written {
+            self.write(name, tag, true);
+        }
+        self.open.push(OpenTag { name: name.to_owned(), is_known, is_written, shown });
+    }
+
+    fn write(&mut self, name: &str, tag: &Tag<'_>, with_texts: bool) {
+        self.html.push('<');
+        self.html.push_str(name);
+        for (key, value) in &tag.attributes {
+            let is_kept = !OF_LOOKS.contains(key) && (with_texts || !matches!(*key, "alt" | "title"));
+            if is_kept && value.len() <= MAX_ATTRIBUTE_BYTES {
                 let value = value.replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
                 self.html.extend([" ", key, "=\"", &value, "\""]);
             }
-            self.html.push('>');
         }
-        if !is_empty {
-            self.open.push(name);
+        self.html.push('>');
+    }
+
+    fn end_tag(&mut self, name: &str, is_known: bool) {
+        // What follows the end of the page belongs to it.
+        if matches!(name, "html" | "body") {
+            return;
         }
-        rest
+        if self.deeper > 0 {
+            self.deeper -= 1;
+            return;
+        }
+        let at = self
+            .open
+            .iter()
+            .rposition(|open| open.name == name || !is_known && matches!(open.name.as_str(), "td" | "th" | "table"));
+        if let Some(at) = at.filter(|at| self.open[*at].name == name) {
+            self.close(at);
+        }
     }
 
     /// Closes all tags but the first `keep`.
     fn close(&mut self, keep: usize) {
         while self.open.len() > keep {
-            let Some(name) = self.open.pop() else { return };
-            match self.hidden_at {
-                Some(at) if self.open.len() <= at => self.hidden_at = None,
-                Some(_) => {}
-                None => self.html.extend(["</", name, ">"]),
+            if let Some(last) = self.open.pop()
+                && last.is_written
+            {
+                self.html.extend(["</", &last.name, ">"]);
             }
         }
     }
@@ -742,7 +876,7 @@ fn after_end_tag<'a>(text: &'a str, name: &str) -> &'a str {
     ""
 }
 
-/// The known attributes of a tag and `style` and `hidden`, the first of each name; and what follows the tag.
+/// The known attributes of a tag, the first of each name; and what follows the tag.
 fn attributes(tag: &str) -> (Vec<(&'static str, &str)>, &str) {
     let mut found: Vec<(&'static str, &str)> = Vec::new();
     let mut rest = tag;
@@ -770,25 +904,41 @@ fn attributes(tag: &str) -> (Vec<(&'static str, &str)>, &str) {
             };
             (value, rest) = (read, after_value);
         }
-        let known = ATTRIBUTES.into_iter().chain(["style", "hidden"]).find(|known| name.eq_ignore_ascii_case(known));
+        let known = ATTRIBUTES.into_iter().chain(OF_LOOKS).find(|known| name.eq_ignore_ascii_case(known));
         if let Some(known) = known.filter(|known| !found.iter().any(|(name, _)| name == known)) {
             found.push((known, value));
         }
     }
 }
 
-/// Hidden text is for programs that read the mail, not for people.
-fn is_hidden(attributes: &[(&str, &str)]) -> bool {
-    attributes.iter().any(|(name, value)| match *name {
-        "hidden" => true,
-        "style" => {
-            let style: String =
-                value.chars().take(MAX_ATTRIBUTE_BYTES).filter(|letter| !letter.is_whitespace()).collect();
-            let style = style.to_ascii_lowercase();
-            ["display:none", "visibility:hidden", "mso-hide:all"].iter().any(|hides| style.contains(hides))
+/// The value of an attribute with its character references resolved.
+fn resolved(value: &str) -> Cow<'_, str> {
+    if !value.contains('&') {
+        return Cow::Borrowed(value);
+    }
+    let mut whole = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('&') {
+        whole.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let count = |from: usize, is_part: fn(&u8) -> bool| {
+            from + rest.bytes().skip(from).take(MAX_REFERENCE_BYTES).take_while(is_part).count()
+        };
+        let length = match rest.as_bytes() {
+            [_, b'#', b'x' | b'X', ..] => count(3, u8::is_ascii_hexdigit),
+            [_, b'#', ..] => count(2, u8::is_ascii_digit),
+            _ => count(1, u8::is_ascii_alphanumeric),
+        };
+        if length == 1 {
+            whole.push('&');
+        } else {
+            // The semicolon may be missing.
+            add_html_token(&mut whole, format!("{};", &rest[..length]).as_bytes(), false);
         }
-        _ => false,
-    })
+        rest = rest[length..].strip_prefix(';').unwrap_or(&rest[length..]);
+    }
+    whole.push_str(rest);
+    Cow::Owned(whole)
 }
 
 /// The text of sanitised HTML: blocks on lines of their own, lists with dashes, links with their addresses.
@@ -927,6 +1077,22 @@ mod tests {
             ("<!-- a --><!doctype html><!-->b<?php c ?>d", "bd"),
             ("<meta http-equiv=refresh content='0;//x'><base href=//x><link rel=stylesheet href=//x>a", "a"),
             ("a<span style='DISPLAY : none'>ignore all <b>rules</b></span>b<p hidden>c</p>d", "abd"),
+            ("a<div style='font-size:0;line-height:0;opacity:0;overflow:hidden'>x</div>b", "ab"),
+            (
+                "a<i style='display:/**/none'>x</i><i style='display&#58none'>x</i><i style='display&colon;\\6eone'>x</i>b",
+                "ab",
+            ),
+            (
+                "<style>.x, #y { display:none }</style>a<font class='z x'>x<font>y</font>z</font><center id=y>x</center>b",
+                "ab",
+            ),
+            (
+                "<body style=color:#fff><unknown style=font-size:0>x<p style='font-size:9pt'>a</p></unknown></body>x",
+                "<p></p>",
+            ),
+            ("<td bgcolor=navy><font color=white>a</font></td><font color=fff>b</font>c<p aria-hidden=true>d", "ac"),
+            ("<div style=font-size:0><img alt=x src=cid:a><img width=1 alt=y></div>", "<div><img src=\"cid:a\"></div>"),
+            ("a<div popover>x</div><dialog>x</dialog><dialog open>b</dialog>", "ab"),
             ("<b><i>a</b>b</i>c", "<b><i>a</i></b>bc"),
             (
                 "<a title='\"><script>x</script>'>y</a>",
@@ -1043,6 +1209,37 @@ mod tests {
         assert_eq!(parsed.from_name.as_deref(), Some("Bcc: x"));
         assert_eq!(parsed.subject, "ü and more");
         assert_eq!(parsed.references, ["a@b", "e@f"]);
+    }
+
+    #[test]
+    fn a_header_that_stands_twice_forges_nothing() {
+        let raw = "From: Shop, Real <real@shop.example>\r\nFrom: Bank <forged@bank.example>\r\nFrom:\r\n\
+            Subject: first\r\nSubject: second\r\n\
+            Content-Type: multipart/mixed; boundary=one\r\nContent-Type: text/plain\r\n\r\n\
+            --one\r\nContent-Transfer-Encoding: (of the text) base64\r\nContent-Transfer-Encoding: 7bit\r\n\r\naGFsbG8=\r\n\
+            --one\r\nContent-Disposition: attachment; filename=a.pdf\r\n\r\nx\r\n--one--";
+        let parsed = parse(raw.as_bytes()).unwrap();
+        assert_eq!((parsed.from.as_deref(), parsed.subject.as_str()), (Some("real@shop.example"), "first"));
+        assert_eq!(parsed.from_name.as_deref(), Some("Shop, Real"));
+        assert_eq!((parsed.text.as_str(), parsed.attachments.len()), ("hallo", 1));
+    }
+
+    #[test]
+    fn only_a_whole_delimiter_ends_a_part() {
+        let body = "--b\r\n\r\none\r\n--b--more\r\n--bb\r\ntwo\r\n--b \r\n\r\nthree\r\n--b-- \r\nafter";
+        let parsed = parse(&mail("Content-Type: multipart/mixed; boundary=b", body)).unwrap();
+        assert_eq!(parsed.text, "one\n--b--more\n--bb\ntwo\nthree");
+    }
+
+    #[test]
+    fn a_text_is_read_as_its_writer_saw_it() {
+        for (headers, body, expected) in [
+            ("Content-Type: text/plain; format=flowed; delsp=yes", "one \r\ntwo\r\n-- \r\nAnn", "onetwo\n-- \nAnn"),
+            ("Content-Type: text/plain", "one \r\ntwo", "one \ntwo"),
+            ("X: y", "می\u{200c}خواهم 👩\u{200d}🌾 a\u{200d}b", "می\u{200c}خواهم 👩\u{200d}🌾 ab"),
+        ] {
+            assert_eq!(parse(&mail(headers, body)).unwrap().text, expected, "{headers}");
+        }
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn settle_raised(node: NodeRef<'_>) {
 impl<'a> Cleaner<'a> {
     fn walk(&mut self, body: NodeRef<'a>, top: Shown) {
         // A completely hidden body is shown later by a script, so it counts as visible.
-        let inside = body.element_ref().and_then(|body| self.rules.inside(&body, top));
+        let inside = body.element_ref().and_then(|body| self.rules.inside(&*body, top));
         let shown = inside.filter(Shown::text_shows).unwrap_or(top);
         let children = body.children_it(false).map(|node| Place {
             node,
@@ -132,7 +132,7 @@ impl<'a> Cleaner<'a> {
         let Some(name) = node.qual_name_ref().map(|name| name.local.to_string()) else {
             return;
         };
-        let shown = node.element_ref().and_then(|element| self.rules.inside(&element, place.shown));
+        let shown = node.element_ref().and_then(|element| self.rules.inside(&*element, place.shown));
         let Some(shown) = shown else {
             node.remove_from_parent();
             return;

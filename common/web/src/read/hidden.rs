@@ -1,12 +1,14 @@
-//! Finds elements that a visitor does not see, from their attributes, inline style and the page's own style sheets.
+//! Finds elements that a visitor does not see, from their attributes, inline style and the page's own style sheets. HTML of
+//! mails is judged by it too.
 //!
 //! It knows the CSS commonly used to hide text; it is not a layout engine. External style sheets are never fetched, so a
 //! page can still hide text. Selectors that depend on other elements are skipped, because scripts mostly decide which of
 //! them apply.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use dom_query::Element;
+use cssparser::color::parse_named_color;
 
 /// Maximum number of rules kept from the page's style sheets.
 const MAX_RULES: usize = 1_000;
@@ -17,9 +19,27 @@ const SMALLEST_PX: f32 = 3.0;
 /// A box moved this far out of the page is off-screen.
 const OFF_SCREEN_PX: f32 = -500.0;
 
+/// An element as its reader knows it.
+pub trait Element {
+    /// In lower case, without a namespace.
+    fn name(&self) -> &str;
+    /// The value of an attribute, with its character references resolved.
+    fn attribute(&self, name: &str) -> Option<Cow<'_, str>>;
+}
+
+impl Element for dom_query::Element {
+    fn name(&self) -> &str {
+        &self.name.local
+    }
+
+    fn attribute(&self, name: &str) -> Option<Cow<'_, str>> {
+        self.attr(name).map(|value| Cow::Owned(value.to_string()))
+    }
+}
+
 /// How text is shown at a point of the tree; children inherit it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub struct Shown {
     visible: bool,
     tiny: bool,
     color: Option<Paint>,
@@ -30,16 +50,18 @@ pub(super) struct Shown {
 enum Paint {
     Transparent,
     Rgb([u8; 3]),
+    /// A picture, or a colour that is not known here: nothing blends in with it.
+    Unknown,
 }
 
 impl Shown {
     /// The state at the top of a page. Without style sheets the background is white; with them it is unknown.
-    pub(super) fn at_top(has_style_sheets: bool) -> Self {
+    pub fn at_top(has_style_sheets: bool) -> Self {
         let white = Paint::Rgb([255; 3]);
         Self { visible: true, tiny: false, color: None, background: (!has_style_sheets).then_some(white) }
     }
 
-    pub(super) fn text_shows(&self) -> bool {
+    pub fn text_shows(&self) -> bool {
         self.visible && !self.tiny && !self.blends_in()
     }
 
@@ -93,20 +115,25 @@ impl Look {
 
     fn of_declarations(style: &str) -> Self {
         let mut reader = DeclarationReader::default();
+        let mut important = Vec::new();
         for declaration in style.split(';').take(MAX_DECLARATIONS) {
             if let Some((property, value)) = declaration.split_once(':') {
-                let value = value.trim();
-                let value = value.strip_suffix("!important").unwrap_or(value).trim_end();
-                reader.read(property.trim(), value);
+                let (property, value) = (property.trim(), value.trim());
+                match value.strip_suffix("important").and_then(|value| value.trim_end().strip_suffix('!')) {
+                    Some(value) => important.push((property, value.trim_end())),
+                    None => reader.read(property, value),
+                }
             }
         }
+        important.into_iter().for_each(|(property, value)| reader.read(property, value));
         reader.look()
     }
 
     /// Colours from old HTML attributes.
-    fn of_attributes(element: &Element) -> Self {
-        let paint = |name: &str| element.attr(name).and_then(|value| paint(&value));
-        Self { color: paint("color"), background: paint("bgcolor"), ..Self::default() }
+    fn of_attributes(element: &impl Element) -> Self {
+        let paint = |name: &str| element.attribute(name).and_then(|value| old_paint(&value));
+        let picture = || element.attribute("background").map(|_| Paint::Unknown);
+        Self { color: paint("color"), background: paint("bgcolor").or_else(picture), ..Self::default() }
     }
 }
 
@@ -127,13 +154,18 @@ impl DeclarationReader {
     fn read(&mut self, property: &str, value: &str) {
         match property {
             "display" => self.look.gone = Some(value == "none"),
+            // Outlook's.
+            "mso-hide" => self.clipped |= value == "all",
             "visibility" => self.look.visible = Some(!matches!(value, "hidden" | "collapse")),
             "content-visibility" if value == "hidden" => self.clipped = true,
             "filter" | "-webkit-filter" => self.filtered = is_filtered_out(value),
             "opacity" => self.transparent = number(value).is_some_and(|n| n <= 0.05),
             "font-size" | "font" => self.look.tiny = is_tiny(value).or(self.look.tiny),
             "color" | "-webkit-text-fill-color" => self.look.color = paint(value),
-            "background-color" | "background" => self.look.background = paint(value),
+            "background-color" | "background" => self.look.background = background(value),
+            "background-image" if !matches!(self.look.background, Some(Paint::Rgb(_))) => {
+                self.look.background = background(value);
+            }
             "left" | "top" | "right" | "bottom" | "margin-left" | "margin-top" | "text-indent" => {
                 let distance = pixels(value);
                 self.off_screen |= distance.is_some_and(|px| px <= OFF_SCREEN_PX);
@@ -241,11 +273,39 @@ fn paint(value: &str) -> Option<Paint> {
     }
     match value.as_str() {
         "transparent" => Some(Paint::Transparent),
-        "white" => Some(Paint::Rgb([255; 3])),
-        "black" => Some(Paint::Rgb([0; 3])),
-        "snow" | "ivory" | "whitesmoke" | "ghostwhite" => Some(Paint::Rgb([250; 3])),
-        _ => None,
+        "" | "none" | "inherit" | "initial" | "unset" | "revert" | "currentcolor" => None,
+        name => {
+            Some(parse_named_color(name).map_or(Paint::Unknown, |(red, green, blue)| Paint::Rgb([red, green, blue])))
+        }
     }
+}
+
+/// The colour of an old HTML attribute, where the `#` may be missing.
+fn old_paint(value: &str) -> Option<Paint> {
+    let value = value.trim();
+    let is_hex = matches!(value.len(), 3 | 6) && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex { hex_paint(value) } else { paint(value) }
+}
+
+/// The colour of a background; that of a picture is not known.
+fn background(value: &str) -> Option<Paint> {
+    let mut depth = 0;
+    let layers = value.split(|letter: char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        letter.is_whitespace() && depth == 0
+    });
+    // Words that are no colours say how a picture is placed.
+    let is_paint = |(layer, paint): &(&str, Paint)| *paint != Paint::Unknown || layer.contains('(');
+    let paints = layers.filter_map(|layer| Some((layer, paint(layer)?))).filter(is_paint).map(|(_, paint)| paint);
+    paints.max_by_key(|paint| match paint {
+        Paint::Rgb(_) => 2,
+        Paint::Unknown => 1,
+        Paint::Transparent => 0,
+    })
 }
 
 fn hex_paint(hex: &str) -> Option<Paint> {
@@ -271,8 +331,9 @@ fn rgb_paint(inside: &str) -> Option<Paint> {
 
 /// Rules of the page's own style sheets that hide or show elements, indexed by class, id or element name.
 #[derive(Debug, Default)]
-pub(super) struct StyleRules {
+pub struct StyleRules {
     by_key: HashMap<String, Vec<Rule>>,
+    size: usize,
 }
 
 #[derive(Debug)]
@@ -286,7 +347,7 @@ struct Rule {
 }
 
 impl StyleRules {
-    pub(super) fn parse(css: &str) -> Self {
+    pub fn parse(css: &str) -> Self {
         let css = plain_css(css);
         let mut rules = Self::default();
         let mut count = 0;
@@ -302,6 +363,7 @@ impl StyleRules {
                     return rules;
                 }
                 if let Some((key, rule)) = Rule::parse(selector, count, look) {
+                    rules.size += 1 + rule.classes.len();
                     rules.by_key.entry(key).or_default().push(rule);
                     count += 1;
                 }
@@ -310,24 +372,29 @@ impl StyleRules {
         rules
     }
 
+    /// How many steps the rules take at most, for each class of an element.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// How text is shown inside `element`; `None` if the element is hidden.
-    pub(super) fn inside(&self, element: &Element, outside: Shown) -> Option<Shown> {
+    pub fn inside(&self, element: &impl Element, outside: Shown) -> Option<Shown> {
         if is_hidden_by_attribute(element) {
             return None;
         }
-        let inline = element.attr("style").map(|style| Look::of_declarations(&plain_css(&style)));
+        let inline = element.attribute("style").map(|style| Look::of_declarations(&plain_css(&style)));
         let look = Look::of_attributes(element).then(&self.look_of(element)).then(&inline.unwrap_or_default());
         (look.gone != Some(true)).then(|| outside.under(&look))
     }
 
-    fn look_of(&self, element: &Element) -> Look {
+    fn look_of(&self, element: &impl Element) -> Look {
         if self.by_key.is_empty() {
             return Look::default();
         }
-        let class = element.class().unwrap_or_default();
+        let class = element.attribute("class").unwrap_or_default();
         let classes: Vec<&str> = class.split_ascii_whitespace().collect();
-        let id = element.id().unwrap_or_default();
-        let tag: &str = &element.name.local;
+        let id = element.attribute("id").unwrap_or_default();
+        let tag = element.name();
         let class_keys = classes.iter().map(|class| format!(".{class}"));
         let keys = class_keys.chain([format!("#{id}"), tag.to_owned()]);
         let mut matching: Vec<&Rule> = keys
@@ -382,14 +449,12 @@ impl Rule {
     }
 }
 
-fn is_hidden_by_attribute(element: &Element) -> bool {
+fn is_hidden_by_attribute(element: &impl Element) -> bool {
     let says = |name: &str, expected: &str| {
-        element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(expected))
+        element.attribute(name).is_some_and(|value| value.trim().eq_ignore_ascii_case(expected))
     };
-    element.has_attr("hidden")
-        || element.has_attr("popover")
-        || says("aria-hidden", "true")
-        || (&element.name.local == "dialog" && !element.has_attr("open"))
+    let has = |name: &str| element.attribute(name).is_some();
+    has("hidden") || has("popover") || says("aria-hidden", "true") || (element.name() == "dialog" && !has("open"))
 }
 
 /// CSS in lower case, without comments and with escapes resolved: both can be put inside a word to disguise it.
@@ -479,7 +544,7 @@ mod tests {
         let node = document.select("html > *").nodes().first().copied().expect("an element");
         let element = node.element_ref().expect("an element");
         let rules = StyleRules::parse(css);
-        let inside = rules.inside(&element, Shown::at_top(true));
+        let inside = rules.inside(&*element, Shown::at_top(true));
         inside.is_some_and(|shown| shown.text_shows())
     }
 
@@ -487,7 +552,8 @@ mod tests {
     fn inline_styles_that_hide() {
         for style in [
             "display:none",
-            "DISPLAY : None ! important".replace("! i", "!i").as_str(),
+            "DISPLAY : None ! important",
+            "display:none!important;display:block",
             "color:red; display:none;",
             "dis/* x */play:none",
             "d\\69splay:none",
@@ -524,6 +590,9 @@ mod tests {
             "color:#fff0",
             "color:#fff;background:white",
             "color:rgb(254, 254, 254);background-color:#ffffff",
+            "color:#fff;background:url(a.png) rgb(255, 255, 255)",
+            "color:navy;background-color:#000080",
+            "background:white;color:#fff;background:none repeat scroll 0 0 white",
             "content-visibility:hidden",
         ] {
             assert!(!shows("", &format!("<div style=\"{style}\">x</div>")), "{style}");
@@ -556,6 +625,10 @@ mod tests {
             "clip:rect(0, 100px, 100px, 0)",
             "color:#fff",
             "color:#fff;background:#000",
+            "color:#fff;background:url(a.png) no-repeat center / cover navy",
+            "color:#fff;background-image:linear-gradient(#000, #111)",
+            "color:#fff;background:transparent url(a.png)",
+            "background:white;color:hsl(1, 2%, 3%)",
             "background:url(display:none)",
             "not-display:none",
         ] {
@@ -622,7 +695,7 @@ mod tests {
         let step = |outside: Shown, html: &str| {
             let document = Document::fragment(html);
             let node = document.select("html > *").nodes().first().copied().unwrap();
-            rules.inside(&node.element_ref().unwrap(), outside).unwrap()
+            rules.inside(&*node.element_ref().unwrap(), outside).unwrap()
         };
         let top = Shown::at_top(false);
         let prefiltered = step(top, "<ul style='font-size:0'>");
@@ -635,5 +708,8 @@ mod tests {
         let dark = step(top, "<div style='background:#111'>");
         assert!(step(dark, "<font color=white>").text_shows());
         assert!(!step(top, "<font color='#FFFFFF'>").text_shows());
+        assert!(!step(top, "<font color=ffffff>").text_shows());
+        assert!(step(step(top, "<p background=dark.png>"), "<font color=white>").text_shows());
+        assert!(step(step(top, "<div style='background:navy'>"), "<font color=white>").text_shows());
     }
 }

@@ -21,7 +21,7 @@ mod content_type;
 mod facts;
 mod feed;
 mod furniture;
-mod hidden;
+pub mod hidden;
 mod metadata;
 mod parse;
 mod pdf;
