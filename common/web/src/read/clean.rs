@@ -80,6 +80,7 @@ struct Place<'a> {
     indent_depth: usize,
     in_flat: bool,
     in_heading: bool,
+    in_pre: bool,
 }
 
 /// A superscript number after a digit is a power: 10^6, not 106.
@@ -105,6 +106,7 @@ impl<'a> Cleaner<'a> {
             indent_depth: 0,
             in_flat: false,
             in_heading: false,
+            in_pre: false,
         });
         let mut places: Vec<Place> = children.collect();
         while let Some(place) = places.pop() {
@@ -142,6 +144,13 @@ impl<'a> Cleaner<'a> {
             node.remove_from_parent();
             return;
         }
+        if place.in_pre && name == "br" {
+            // The Markdown writer takes only the text of a code block.
+            node.insert_before(&node.tree.new_text("\n"));
+            node.remove_from_parent();
+            self.work += NODE_WORK * place.depth;
+            return;
+        }
         self.settle(node, &name);
         let indents = matches!(name.as_str(), "ul" | "ol" | "dl" | "blockquote");
         let indent_depth = place.indent_depth + usize::from(indents);
@@ -158,6 +167,7 @@ impl<'a> Cleaner<'a> {
             indent_depth,
             in_flat: place.in_flat || is_flat,
             in_heading: place.in_heading || is_heading,
+            in_pre: place.in_pre || name == "pre",
         }));
     }
 
@@ -446,6 +456,8 @@ mod tests {
         }
         assert!(!body("<pre class=language-none>x</pre>").contains("data-lang"));
         assert_eq!(body("<pre><span class=lineno>1</span>x</pre>"), "<pre>x</pre>");
+        assert_eq!(body("<pre>let a = 1;<br>let b;</pre>"), "<pre>let a = 1;\nlet b;</pre>");
+        assert_eq!(body("<pre><code>a<br/><i>b</i></code></pre>"), "<pre><code>a\n<i>b</i></code></pre>");
     }
 
     #[test]

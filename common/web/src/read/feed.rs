@@ -46,8 +46,10 @@ pub struct Item {
 pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
     let mut reader = Reader::from_str(source);
     reader.config_mut().check_end_names = false;
+    reader.config_mut().allow_dangling_amp = true;
+    let (feed, bases) = (Feed::default(), vec![base.clone()]);
     let mut builder =
-        Builder { base, feed: Feed::default(), item: None, kind: None, path: Vec::new(), text: String::new() };
+        Builder { feed, bases, item: None, kind: None, path: Vec::new(), text: String::new(), is_link: true };
     loop {
         let event = reader.read_event();
         match event {
@@ -94,9 +96,10 @@ enum Kind {
     Atom,
 }
 
-struct Builder<'a> {
-    base: &'a Url,
+struct Builder {
     feed: Feed,
+    /// What addresses are relative to: the document's own, and one for each open element (`xml:base`).
+    bases: Vec<Url>,
     item: Option<Item>,
     /// Set by the first element.
     kind: Option<Kind>,
@@ -104,18 +107,27 @@ struct Builder<'a> {
     path: Vec<String>,
     /// Text of the current element.
     text: String,
+    /// The current `guid` is an address (`isPermaLink`).
+    is_link: bool,
 }
 
-impl Builder<'_> {
+impl Builder {
     /// Returns `None` if the document is not a feed.
     fn open(&mut self, start: &BytesStart) -> Option<()> {
-        let name = local(&start.name());
+        let name = known(start.name().0);
         if self.kind.is_none() {
             self.kind = Some(match name.as_str() {
                 "rss" | "rdf" => Kind::Rss,
                 "feed" => Kind::Atom,
                 _ => return None,
             });
+        }
+        let of_xml = |name: &str| value(start, |one| one == name);
+        let base = of_xml("xml:base").and_then(|text| self.base().join(text.trim()).ok());
+        self.bases
+            .push(base.filter(|url| matches!(url.scheme(), "http" | "https")).unwrap_or_else(|| self.base().clone()));
+        if name == "guid" {
+            self.is_link = of_xml("isPermaLink").is_none_or(|said| !said.trim().eq_ignore_ascii_case("false"));
         }
         match name.as_str() {
             "item" | "entry" => self.item = Some(Item::default()),
@@ -130,6 +142,11 @@ impl Builder<'_> {
         Some(())
     }
 
+    fn base(&self) -> &Url {
+        // The first one is never taken off.
+        &self.bases[self.bases.len() - 1]
+    }
+
     fn in_text(&self) -> bool {
         let texts = ["title", "summary", "content", "description", "encoded"];
         self.path.last().is_some_and(|name| texts.contains(&name.as_str()) || name == "div" || name == "p")
@@ -137,14 +154,11 @@ impl Builder<'_> {
 
     /// Atom's links are attributes; the entry's address is the one with `rel="alternate"` or without `rel`.
     fn link(&mut self, start: &BytesStart) {
-        let value = |name: &str| {
-            let attribute = start.attributes().take(20).flatten().find(|one| local_bytes(one.key.0) == name)?;
-            Some(unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), |text| text.into_owned()))
-        };
+        let value = |name: &str| value(start, |one| local(one) == name);
         if !matches!(value("rel").as_deref(), None | Some("alternate")) {
             return;
         }
-        let url = value("href").and_then(|href| address(&href, self.base));
+        let url = value("href").and_then(|href| address(&href, self.base()));
         let place = match &mut self.item {
             Some(item) => &mut item.url,
             None => &mut self.feed.link,
@@ -161,6 +175,8 @@ impl Builder<'_> {
 
     fn close(&mut self) {
         let Some(name) = self.path.pop() else { return };
+        let base = if self.bases.len() > 1 { self.bases.pop() } else { None };
+        let base = base.unwrap_or_else(|| self.base().clone());
         if matches!(name.as_str(), "item" | "entry") {
             let says = |item: &Item| !item.title.is_empty() || item.url.is_some() || !item.summary.is_empty();
             self.feed.items.extend(self.item.take().filter(says));
@@ -171,8 +187,10 @@ impl Builder<'_> {
         match &mut self.item {
             Some(item) if matches!(parent, "item" | "entry") => match name.as_str() {
                 "title" => item.title = title(text),
-                "link" if item.url.is_none() => item.url = address(text, self.base),
-                "guid" if item.url.is_none() && text.starts_with("http") => item.url = address(text, self.base),
+                "link" if item.url.is_none() => item.url = address(text, &base),
+                "guid" if item.url.is_none() && self.is_link && text.starts_with("http") => {
+                    item.url = address(text, &base)
+                }
                 "pubdate" | "published" | "date" => item.published = date(text).or(item.published.take()),
                 "updated" if item.published.is_none() => item.published = date(text),
                 "creator" | "author" if !text.trim().is_empty() => item.author = Some(title(text)),
@@ -183,7 +201,7 @@ impl Builder<'_> {
             Some(item) if parent == "author" && name == "name" => item.author = Some(title(text)),
             None if matches!(parent, "channel" | "feed") => match name.as_str() {
                 "title" => self.feed.title = title(text),
-                "link" if self.feed.link.is_none() => self.feed.link = address(text, self.base),
+                "link" if self.feed.link.is_none() => self.feed.link = address(text, &base),
                 "description" | "subtitle" => self.feed.description = summary(text),
                 _ => {}
             },
@@ -247,12 +265,8 @@ pub(super) fn to_markdown(feed: &Feed) -> String {
     markdown
 }
 
-fn local(name: &quick_xml::name::QName) -> String {
-    local_bytes(name.0)
-}
-
 /// The local name, in lower case.
-fn local_bytes(name: &str) -> String {
+fn local(name: &str) -> String {
     name.rsplit(':').next().unwrap_or_default().to_ascii_lowercase()
 }
 
@@ -279,6 +293,21 @@ fn plain(text: &str) -> String {
         super::clean::clean(&document, &prefiltered.styles, &base);
     }
     document.body().map(|body| body.formatted_text().to_string()).unwrap_or_default()
+}
+
+/// The name of an element by which it is known here: the local one in the namespaces that feeds are made of, by their usual
+/// prefixes. An element of another namespace, such as `media:title`, is none of ours.
+fn known(name: &str) -> String {
+    const PREFIXES: [&str; 7] = ["atom", "atom03", "rss", "rdf", "dc", "dcterms", "content"];
+    let is_ours =
+        name.split_once(':').is_none_or(|(prefix, _)| PREFIXES.iter().any(|known| prefix.eq_ignore_ascii_case(known)));
+    if is_ours { local(name) } else { String::new() }
+}
+
+/// An attribute of an element, by its whole name.
+fn value(start: &BytesStart, is: impl Fn(&str) -> bool) -> Option<String> {
+    let attribute = start.attributes().take(20).flatten().find(|one| is(one.key.0))?;
+    Some(unescape(&attribute.value).map_or_else(|_| attribute.value.to_string(), |text| text.into_owned()))
 }
 
 fn address(text: &str, base: &Url) -> Option<String> {
@@ -339,6 +368,30 @@ mod tests {
             ),
             "{markdown}"
         );
+    }
+
+    #[test]
+    fn elements_of_other_namespaces_and_bare_ampersands_change_nothing() {
+        let rss = "<rss xmlns:media=\"m\" xmlns:itunes=\"i\"><channel><title>Salt & Co</title><itunes:author>X</itunes:author>\
+                   <item><title>One & two</title><media:title>A picture</media:title><media:description>Of it</media:description>\
+                   <guid isPermaLink=\"false\">https://site.example/no-page</guid><link>/1?a=1&b=2</link></item>\
+                   <item><title>Two</title><guid isPermaLink=\"false\">https://site.example/no-page</guid></item></channel></rss>";
+        let feed = of_xml(rss, &base()).unwrap();
+        assert_eq!((feed.title.as_str(), feed.items.len(), feed.cut), ("Salt & Co", 2, false));
+        let [one, two] = &feed.items[..] else { panic!("{feed:?}") };
+        assert_eq!((one.title.as_str(), one.summary.as_str()), ("One & two", ""));
+        assert_eq!((one.url.as_deref(), two.url.as_deref()), (Some("https://site.example/1?a=1&b=2"), None));
+    }
+
+    #[test]
+    fn addresses_are_relative_to_the_nearest_base() {
+        let atom = "<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:base=\"https://other.example/a/\"><title>T</title><link href=\".\"/>\
+                    <entry xml:base=\"b/\"><title>1</title><link href=\"1\"/></entry><entry><title>2</title><link href=\"2\"/></entry>\
+                    <entry xml:base=\"javascript:x\"><title>3</title><link href=\"3\"/></entry></feed>";
+        let feed = of_xml(atom, &base()).unwrap();
+        let urls: Vec<_> = feed.items.iter().map(|item| item.url.as_deref().unwrap_or_default()).collect();
+        assert_eq!(feed.link.as_deref(), Some("https://other.example/a/"));
+        assert_eq!(urls, ["https://other.example/a/b/1", "https://other.example/a/2", "https://other.example/a/3"]);
     }
 
     #[test]
