@@ -35,6 +35,8 @@ pub(super) struct Font {
     pub(super) height: f32,
     /// Lines run from top to bottom.
     pub(super) vertical: bool,
+    /// The widths are known, not guessed.
+    pub(super) measured: bool,
 }
 
 enum Codes {
@@ -100,19 +102,6 @@ impl<'a> Fonts<'a> {
         if kind == b"Type0" {
             return self.composite(font, unicode);
         }
-        let (mut unit, mut height) = (0.001, 1.0);
-        if kind == b"Type3" {
-            let numbers = |name: &[u8]| -> Vec<f32> {
-                let list = font.get_deref(name, document).and_then(Object::as_array);
-                list.into_iter().flatten().take(6).filter_map(|number| number.as_float().ok()).collect()
-            };
-            // Letters of such fonts are drawn in a space of their own.
-            if let ([a, b, c, d, ..], [_, low, _, high]) = (&numbers(b"FontMatrix")[..], &numbers(b"FontBBox")[..]) {
-                unit = (a * a + b * b).sqrt();
-                let tall = (high - low).abs() * (c * c + d * d).sqrt();
-                height = if tall > 0.0 && tall.is_finite() { tall } else { 1.0 };
-            }
-        }
         let first = font.get_deref(b"FirstChar", document).and_then(Object::as_i64).unwrap_or(0).clamp(0, 255) as u32;
         let listed = font.get_deref(b"Widths", document).and_then(Object::as_array);
         let mut widths = BTreeMap::new();
@@ -121,8 +110,75 @@ impl<'a> Fonts<'a> {
                 widths.insert(first + index as u32, width);
             }
         }
-        let codes = Codes::Simple(simple(document, font, kind));
-        Font { codes, unicode, widths, usual: 500.0, unit, height, vertical: false }
+        let (mut unit, mut height) = (0.001, 1.0);
+        if kind == b"Type3" {
+            let numbers = |name: &[u8]| -> Vec<f32> {
+                let list = font.get_deref(name, document).and_then(Object::as_array);
+                list.into_iter().flatten().take(6).filter_map(|number| number.as_float().ok()).collect()
+            };
+            // Letters of such fonts are drawn in a space of their own, and their box is often wrong.
+            if let ([a, b, c, d, ..], [_, low, _, high]) = (&numbers(b"FontMatrix")[..], &numbers(b"FontBBox")[..]) {
+                unit = (a * a + b * b).sqrt();
+                let wide = widths.values().fold(0.0, |most: f32, width| most.max(width.abs())) * unit;
+                let tall = ((high - low).abs() * (c * c + d * d).sqrt()).max(wide);
+                height = if tall > 0.0 && tall.is_finite() { tall } else { 1.0 };
+            }
+        }
+        let table = self.simple(font, kind);
+        let mut usual = 500.0;
+        if widths.is_empty() {
+            let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
+            usual = glyphs::usual_width(name);
+            for (code, letters) in (0..).zip(&table) {
+                if let Some(width) = letters.chars().next().and_then(|letter| glyphs::standard_width(name, letter)) {
+                    widths.insert(code, width);
+                }
+            }
+        }
+        let measured = !widths.is_empty();
+        Font { codes: Codes::Simple(table), unicode, widths, usual, unit, height, vertical: false, measured }
+    }
+
+    /// The letters of a simple font: its base encoding with its differences.
+    fn simple(&mut self, font: &Dictionary, kind: &[u8]) -> Table {
+        let document = self.document;
+        let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
+        let encoding = font.get_deref(b"Encoding", document).ok();
+        let named = |name: &Object| glyphs::encoding(document, name.as_name().ok()?);
+        let differences = encoding.and_then(|encoding| encoding.as_dict().ok());
+        let base = differences.and_then(|encoding| encoding.get_deref(b"BaseEncoding", document).ok()).or(encoding);
+        // The symbol fonts keep their own letters, whatever encoding a writer names.
+        let table = glyphs::built_in(name).or_else(|| base.and_then(named)).or_else(|| self.embedded(font));
+        let usual: &[u8] = if kind == b"TrueType" { b"WinAnsiEncoding" } else { b"StandardEncoding" };
+        let table = table.or_else(|| glyphs::encoding(document, usual));
+        let mut table = table.unwrap_or_else(|| vec![String::new(); 256]);
+        table.resize(256, String::new());
+        let differences = differences.and_then(|encoding| encoding.get_deref(b"Differences", document).ok());
+        let mut code = 0;
+        for item in differences.and_then(|list| list.as_array().ok()).into_iter().flatten().take(2_000) {
+            match document.dereference(item) {
+                Ok((_, Object::Name(name))) => {
+                    if let Some(place) = table.get_mut(code) {
+                        *place = glyphs::letters_at(document, name, code);
+                    }
+                    code = code.saturating_add(1);
+                }
+                Ok((_, number)) => code = number.as_float().map_or(code, |number| number.max(0.0) as usize),
+                Err(_) => {}
+            }
+        }
+        table
+    }
+
+    /// The encoding that an embedded font in the format Type 1 brings along.
+    fn embedded(&mut self, font: &Dictionary) -> Option<Table> {
+        let document = self.document;
+        let descriptor = document.get_dict_in_dict(font, b"FontDescriptor").ok()?;
+        let program = descriptor.get_deref(b"FontFile", document).and_then(Object::as_stream).ok()?;
+        let limit = MAX_TABLE.min(MAX_TABLES.saturating_sub(self.unpacked));
+        let program = program.get_plain_content_with_limit(limit).ok()?;
+        self.unpacked += program.len();
+        glyphs::type1_encoding(document, &program)
     }
 
     fn composite(&mut self, font: &Dictionary, unicode: Unicode) -> Font {
@@ -156,7 +212,8 @@ impl<'a> Fonts<'a> {
         let usual = inner.and_then(|inner| inner.get_deref(b"DW", document).and_then(Object::as_float).ok());
         let usual = usual.unwrap_or(1000.0);
         let widths = inner.map(|inner| glyph_widths(document, inner, usual)).unwrap_or_default();
-        Font { codes, unicode, widths, usual, unit: 0.001, height: 1.0, vertical }
+        let measured = !vertical && !matches!(codes, Codes::Charset(_));
+        Font { codes, unicode, widths, usual, unit: 0.001, height: 1.0, vertical, measured }
     }
 }
 
@@ -186,13 +243,13 @@ impl Font {
     }
 
     fn letters(&self, code: u32, bytes: &[u8]) -> Cow<'_, str> {
-        let simple = matches!(self.codes, Codes::Simple(_));
         let known = match &self.unicode {
             Unicode::None => None,
             Unicode::Same => char::from_u32(code).filter(|letter| *letter != '\0').map(String::from),
-            // Some writers give the codes of simple fonts two bytes in the table.
+            // Some writers give the codes another length in the table.
             Unicode::Table(table) => {
-                table.letters(code, bytes.len()).or_else(|| simple.then(|| table.letters(code, 2)).flatten())
+                let other = if bytes.len() == 1 { 2 } else { 1 };
+                table.letters(code, bytes.len()).or_else(|| table.letters(code, other))
             }
         };
         if let Some(known) = known {
@@ -209,42 +266,6 @@ impl Font {
             Codes::Glyphs { .. } | Codes::Table(..) => Cow::Borrowed(unknown),
         }
     }
-}
-
-/// The letters of a simple font: its base encoding with its differences.
-fn simple(document: &Document, font: &Dictionary, kind: &[u8]) -> Table {
-    let name = font.get_deref(b"BaseFont", document).and_then(Object::as_name).unwrap_or_default();
-    let encoding = font.get_deref(b"Encoding", document).ok();
-    let named = |name: &Object| glyphs::encoding(document, name.as_name().ok()?);
-    let differences = encoding.and_then(|encoding| encoding.as_dict().ok());
-    let base = differences.and_then(|encoding| encoding.get_deref(b"BaseEncoding", document).ok()).or(encoding);
-    // The symbol fonts keep their own letters, whatever encoding a writer names.
-    let usual: &[u8] = if kind == b"TrueType" { b"WinAnsiEncoding" } else { b"StandardEncoding" };
-    let table = glyphs::built_in(name).or_else(|| base.and_then(named));
-    let mut table = table.or_else(|| glyphs::encoding(document, usual)).unwrap_or_else(|| vec![String::new(); 256]);
-    table.resize(256, String::new());
-    let differences = differences.and_then(|encoding| encoding.get_deref(b"Differences", document).ok());
-    let mut code = 0;
-    for item in differences.and_then(|list| list.as_array().ok()).into_iter().flatten().take(2_000) {
-        match document.dereference(item) {
-            Ok((_, Object::Name(name))) => {
-                if let Some(place) = table.get_mut(code) {
-                    *place = match name.as_slice() {
-                        b".notdef" => String::new(),
-                        // `g65` and `c65` often name the code itself.
-                        name => glyphs::named(document, name).unwrap_or_else(|| {
-                            let same = name.len() > 1 && name[1..] == *code.to_string().as_bytes();
-                            if same && !place.is_empty() { place.clone() } else { "\u{fffd}".to_owned() }
-                        }),
-                    };
-                }
-                code = code.saturating_add(1);
-            }
-            Ok((_, number)) => code = number.as_float().map_or(code, |number| number.max(0.0) as usize),
-            Err(_) => {}
-        }
-    }
-    table
 }
 
 /// Repeats `c [w w w]` or `c c w`.

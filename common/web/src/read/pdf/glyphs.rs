@@ -1,5 +1,6 @@
 //! What simple fonts show for a code: named encodings, built-in encodings of the two symbol fonts, names of glyphs.
 
+use encoding_rs::WINDOWS_1252;
 use lopdf::{Dictionary, Document, Encoding, Object};
 
 /// The letters of the 256 codes. Empty: the code shows nothing.
@@ -86,6 +87,92 @@ pub(super) fn named(document: &Document, name: &[u8]) -> Option<String> {
     Some(letters)
 }
 
+/// The letters of a glyph that an encoding puts at a code. Empty if it shows nothing.
+pub(super) fn letters_at(document: &Document, name: &[u8], code: usize) -> String {
+    if name == b".notdef" {
+        return String::new();
+    }
+    if let Some(letters) = named(document, name) {
+        return letters;
+    }
+    // Many writers name glyphs by their codes: `a65`, `g65`, `C41`.
+    let number =
+        std::str::from_utf8(name).ok().map(|name| name.trim_start_matches(|letter: char| !letter.is_ascii_digit()));
+    let hexadecimal = std::str::from_utf8(name).ok().and_then(|name| name.get(1..));
+    let same = number.and_then(|digits| digits.parse().ok()) == Some(code)
+        || hexadecimal.and_then(|digits| usize::from_str_radix(digits, 16).ok()) == Some(code);
+    let letter = WINDOWS_1252.decode_without_bom_handling(&[code.min(255) as u8]).0.into_owned();
+    if same && code >= 32 && code < 256 { letter } else { "\u{fffd}".to_owned() }
+}
+
+/// The encoding in the readable part of a font in the format Type 1: `dup 65 /A put`.
+pub(super) fn type1_encoding(document: &Document, program: &[u8]) -> Option<Table> {
+    let readable = &program[..program.len().min(64 * 1024)];
+    let begin = readable.windows(9).position(|run| run == b"/Encoding")? + 9;
+    let mut table = vec![String::new(); 256];
+    let spaced = |byte: &u8| byte.is_ascii_whitespace();
+    let mut words = readable[begin..].split(spaced).filter(|word| !word.is_empty());
+    let mut found = false;
+    while let Some(word) = words.next() {
+        match word {
+            b"StandardEncoding" if !found => return encoding(document, b"StandardEncoding"),
+            b"readonly" | b"eexec" if found => break,
+            b"eexec" => return None,
+            b"dup" => {
+                let code = words.next().and_then(|code| std::str::from_utf8(code).ok()?.parse::<usize>().ok());
+                let Some(place) = code.and_then(|code| table.get_mut(code)) else { continue };
+                let name = words.next().and_then(|name| name.strip_prefix(b"/")).unwrap_or(b".notdef");
+                *place = letters_at(document, name, code.unwrap_or(0));
+                found = true;
+            }
+            _ => {}
+        }
+    }
+    found.then_some(table)
+}
+
+/// Widths of the letters 32 to 126 of Helvetica and Times, which files need not list.
+const HELVETICA: [u16; 95] = [
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556, 556, 556,
+    556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833,
+    722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556,
+    556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334,
+    260, 334, 584,
+];
+const TIMES: [u16; 95] = [
+    250, 333, 408, 500, 500, 833, 778, 180, 333, 333, 500, 564, 250, 333, 250, 278, 500, 500, 500, 500, 500, 500, 500,
+    500, 500, 500, 278, 278, 564, 564, 564, 444, 921, 722, 667, 667, 722, 611, 556, 722, 722, 333, 389, 722, 611, 889,
+    722, 722, 556, 722, 667, 556, 611, 722, 722, 944, 722, 722, 611, 333, 278, 333, 469, 500, 333, 444, 500, 444, 500,
+    444, 333, 500, 500, 278, 278, 500, 278, 778, 500, 500, 500, 500, 333, 389, 278, 500, 500, 722, 500, 500, 444, 480,
+    200, 480, 541,
+];
+
+fn is_named(font: &[u8], names: &[&[u8]]) -> bool {
+    names.iter().any(|name| font.windows(name.len()).any(|run| run == *name))
+}
+
+/// Width of a letter of a standard font.
+pub(super) fn standard_width(font: &[u8], letter: char) -> Option<f32> {
+    let place = (letter as usize).checked_sub(32)?;
+    match () {
+        () if is_named(font, &[b"Courier"]) => Some(600.0),
+        () if is_named(font, &[b"Helvetica", b"Arial"]) => HELVETICA.get(place).copied().map(f32::from),
+        () if is_named(font, &[b"Times"]) => TIMES.get(place).copied().map(f32::from),
+        () => None,
+    }
+}
+
+/// Width of the other letters of a font that lists none.
+pub(super) fn usual_width(font: &[u8]) -> f32 {
+    if is_named(font, &[b"Courier", b"Symbol"]) {
+        600.0
+    } else if is_named(font, &[b"Dingbats"]) {
+        800.0
+    } else {
+        500.0
+    }
+}
+
 fn component(document: &Document, name: &str) -> Option<String> {
     let hexadecimal =
         |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit() || (b'A'..=b'F').contains(&digit));
@@ -140,6 +227,30 @@ mod tests {
         for (name, letters) in cases {
             assert_eq!(named(&document, name.as_bytes()).as_deref(), letters, "{name}");
         }
+    }
+
+    #[test]
+    fn names_may_be_codes() {
+        let document = Document::new();
+        let cases = [
+            ("a192", 192, "À"),
+            ("C41", 65, "A"),
+            ("g65", 65, "A"),
+            ("g66", 65, "\u{fffd}"),
+            (".notdef", 65, ""),
+            ("A", 66, "A"),
+        ];
+        for (name, code, letters) in cases {
+            assert_eq!(letters_at(&document, name.as_bytes(), code), letters, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_font_brings_its_encoding() {
+        let program = b"%!PS /Encoding 256 array 0 1 255 {1 index exch /.notdef put} for\ndup 11 /ff put\ndup 65 /B put\nreadonly def dup 66 /C put";
+        let table = type1_encoding(&Document::new(), program).unwrap();
+        assert_eq!([11, 65, 66].map(|code| table[code].as_str()), ["\u{fb00}", "B", ""]);
+        assert_eq!(type1_encoding(&Document::new(), b"/Encoding 5 eexec dup 1 /a put"), None);
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn text_that_is_seen_is_kept() {
     let named = "/Properties << /L 9 0 R >>";
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (also) Tj ET EMC";
     let plain = "BT /F1 12 Tf 72 650 Td (also) Tj ET";
-    let seen: [(&str, String, &str, &str, &[&str]); 12] = [
+    let seen: [(&str, String, &str, &str, &[&str]); 13] = [
         ("a layer that is on", marked.replace("/L", "/M"), "/Properties << /M 8 0 R >>", layers, &[off, on]),
         ("any layer on", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] >>"]),
         ("any off", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] /P /AnyOff >>"]),
@@ -123,6 +123,13 @@ fn text_that_is_seen_is_kept() {
         ("white on a dark shape", format!("0 g 60 600 m 400 600 l 300 700 l f 1 g {plain}"), "", "", &[]),
         ("white on a thick line", format!("30 w 60 655 m 400 655 l S 1 g {plain}"), "", "", &[]),
         ("white letters with dark outlines", format!("2 Tr 1 g 0 G {plain}"), "", "", &[]),
+        (
+            "painted through its outlines",
+            "q BT 7 Tr /F1 12 Tf 72 650 Td (also) Tj ET 1 0 0 rg 0 0 612 792 re f Q".into(),
+            "",
+            "",
+            &[],
+        ),
         ("within a clip", format!("q 60 640 200 40 re W n {plain} Q"), "", "", &[]),
         ("dark after white", format!("q 1 g Q {plain}"), "", "", &[]),
         (
@@ -162,7 +169,7 @@ fn encoded(font: &str, shown: &str, objects: &[&str]) -> String {
 #[test]
 fn letters_of_a_font_come_from_all_that_it_says() {
     let table = "stream beginbfchar <41> <0058> <0042> <0059> <43> <0000> endbfchar";
-    let cases: [(&str, &str, &str, &str, &[&str]); 12] = [
+    let cases: [(&str, &str, &str, &str, &[&str]); 15] = [
         (
             "a gap in its table",
             "/Subtype /Type1 /Encoding /WinAnsiEncoding /ToUnicode 8 0 R",
@@ -183,6 +190,27 @@ fn letters_of_a_font_come_from_all_that_it_says() {
             "/Subtype /Type1 /Encoding << /BaseEncoding /WinAnsiEncoding /Differences [0 /.notdef 128 /eacute 65 /uni20AC /u1F600 /a.alt /f_i /g69 /g123 300 /x] >>",
             "(\\000\\200ABCDEFz)",
             "é€\u{1f600}afiE\u{fffd}z",
+            &[],
+        ),
+        (
+            "a table with codes of another length",
+            "/Subtype /Type0 /Encoding /Identity-H /ToUnicode 8 0 R /DescendantFonts [<< >>]",
+            "<0041>",
+            "X",
+            &[table],
+        ),
+        (
+            "an encoding in the font",
+            "/Subtype /Type1 /FontDescriptor << /FontFile 8 0 R >>",
+            "(a\\013)",
+            "Bff",
+            &["stream %! /Encoding 256 array dup 97 /B put dup 11 /ff put readonly def eexec"],
+        ),
+        (
+            "letters whose box is wrong",
+            "/Subtype /Type3 /FontMatrix [1 0 0 -1 0 0] /FontBBox [0 0 .01 -.01] /FirstChar 97 /Widths [.6] /Encoding << /Differences [97 /a97] >>",
+            "(a)",
+            "a",
             &[],
         ),
         (

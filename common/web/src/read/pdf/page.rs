@@ -133,6 +133,8 @@ struct State {
     stretch: f32,
     rise: f32,
     mode: i64,
+    /// The first piece of text that is part of the clip.
+    outlines: Option<usize>,
 }
 
 impl State {
@@ -153,6 +155,7 @@ impl State {
             stretch: 1.0,
             rise: 0.0,
             mode: 0,
+            outlines: None,
         }
     }
 }
@@ -178,6 +181,8 @@ enum Sight {
     Seen,
     /// Drawn without ink, as text that was recognised in a picture is.
     Inkless,
+    /// Its shape is a clip, through which what is painted next is seen.
+    Outline,
     Hidden,
 }
 
@@ -216,7 +221,7 @@ pub(super) fn text_of(reader: &mut Reader, id: ObjectId) -> String {
     let scan = (seen == 0 && part > 0.2) || (seen <= MAX_STAMP && part > 0.5);
     let is_read = |found: &Found| match found.sight {
         Sight::Seen => true,
-        Sight::Inkless => scan && pictures.iter().any(|picture| picture.holds(found.spot)),
+        Sight::Inkless | Sight::Outline => scan && pictures.iter().any(|picture| picture.holds(found.spot)),
         Sight::Hidden => false,
     };
     let pieces = own.into_iter().filter(is_read).map(|found| found.piece).collect();
@@ -316,7 +321,10 @@ impl<'a> Painter<'a, '_> {
                     }
                     path.close(&mut state);
                 }
-                "sh" if !hidden => self.add_ground(state.clip, None),
+                "sh" if !hidden => {
+                    self.show_outlines(&state);
+                    self.add_ground(state.clip, None);
+                }
                 "BI" if !hidden => self.picture(&state),
 
                 "BT" => (line, place) = (Matrix::NONE, Matrix::NONE),
@@ -354,8 +362,12 @@ impl<'a> Painter<'a, '_> {
                         place = line;
                     }
                     let shown = if operator == "\"" { operands.get(2..).unwrap_or_default() } else { &operands[..] };
+                    let before = self.found.len();
                     for operand in shown {
                         self.show(operand, &state, hidden, &mut place);
+                    }
+                    if state.mode == 7 {
+                        state.outlines.get_or_insert(before);
                     }
                 }
                 "Do" if !hidden => self.paint_object(name(0), resources, &state, depth),
@@ -417,6 +429,9 @@ impl<'a> Painter<'a, '_> {
 
     fn paint_path(&mut self, path: &Path, state: &State, fills: bool, strokes: bool) {
         let Some(area) = path.area else { return };
+        if fills && state.fill.is_seen_on(WHITE) {
+            self.show_outlines(state);
+        }
         if fills && state.fill.alpha > 0.0 {
             let certain = path.is_box && state.clip_is_box && state.fill.alpha >= 1.0 && !state.mixes;
             self.add_ground(area.within(state.clip), state.fill.colour.filter(|_| certain));
@@ -425,6 +440,14 @@ impl<'a> Painter<'a, '_> {
         let width = state.line_width * state.page.scale();
         if strokes && width > 4.0 && state.stroke.alpha > 0.0 && state.stroke.is_seen_on(WHITE) {
             self.add_ground(area.grown(width / 2.0).within(state.clip), None);
+        }
+    }
+
+    /// Something is painted through the letters that are part of the clip.
+    fn show_outlines(&mut self, state: &State) {
+        let Some(first) = state.outlines else { return };
+        for found in self.found.iter_mut().skip(first).filter(|found| found.sight == Sight::Outline) {
+            found.sight = Sight::Seen;
         }
     }
 
@@ -443,6 +466,7 @@ impl<'a> Painter<'a, '_> {
         if state.fill.alpha <= FAINT {
             return;
         }
+        self.show_outlines(state);
         let area = Area::new(0.0, 0.0, 1.0, 1.0).under(state.page).within(state.clip);
         self.add_ground(area, None);
         self.covered += area.size().max(0.0);
@@ -562,7 +586,8 @@ impl<'a> Painter<'a, '_> {
             }
             let (x, y) = if font.vertical { (0.0, -width) } else { (width * state.stretch, 0.0) };
             let middle = place.moved(x / 2.0, y / 2.0 + state.rise + 0.3 * size).then(state.page).origin();
-            let cut = !state.clip.holds(middle);
+            // Guessed widths do not say where a letter stands, so the first one counts for all.
+            let cut = if font.measured || rest.len() == bytes.len() { !state.clip.holds(middle) } else { run.cut };
             if cut != run.cut && !run.text.is_empty() {
                 let text = std::mem::take(&mut run.text);
                 ends.push((Run { text, ..run }, *place));
@@ -579,7 +604,8 @@ impl<'a> Painter<'a, '_> {
         let middle_spot = ((first_spot.0 + last_spot.0) / 2.0, (first_spot.1 + last_spot.1) / 2.0);
         let sight = match state.mode {
             _ if hidden || tall < SMALLEST || !tall.is_finite() => Sight::Hidden,
-            3 | 7 => Sight::Inkless,
+            3 => Sight::Inkless,
+            7 => Sight::Outline,
             mode => {
                 let (fills, strokes) = (!matches!(mode, 1 | 5), matches!(mode, 1 | 2 | 5 | 6));
                 let seen = [first_spot, middle_spot, last_spot].into_iter().any(|spot| {
