@@ -146,7 +146,9 @@ impl<'a> Fonts<'a> {
         let encoding = font.get_deref(b"Encoding", document).ok();
         let named = |name: &Object| glyphs::encoding(document, name.as_name().ok()?);
         let differences = encoding.and_then(|encoding| encoding.as_dict().ok());
-        let base = differences.and_then(|encoding| encoding.get_deref(b"BaseEncoding", document).ok()).or(encoding);
+        let base = differences.and_then(|encoding| encoding.get_deref(b"BaseEncoding", document).ok());
+        let coded = kind == b"Type3";
+        let base = base.or(encoding);
         // The symbol fonts keep their own letters, whatever encoding a writer names.
         let table = glyphs::built_in(name).or_else(|| base.and_then(named)).or_else(|| self.embedded(font));
         let usual: &[u8] = if kind == b"TrueType" { b"WinAnsiEncoding" } else { b"StandardEncoding" };
@@ -159,7 +161,11 @@ impl<'a> Fonts<'a> {
             match document.dereference(item) {
                 Ok((_, Object::Name(name))) => {
                     if let Some(place) = table.get_mut(code) {
-                        *place = glyphs::letters_at(document, name, code);
+                        *place = match glyphs::letters_at(document, name, code) {
+                            // Names of drawn letters are free, so the code says more.
+                            letters if letters == "\u{fffd}" && coded && !place.is_empty() => place.clone(),
+                            letters => letters,
+                        };
                     }
                     code = code.saturating_add(1);
                 }
@@ -280,7 +286,8 @@ fn glyph_widths(document: &Document, font: &Dictionary, usual: f32) -> BTreeMap<
         let first = number(first);
         if let Ok(list) = second.as_array() {
             for (index, width) in list.iter().take(1_000).enumerate() {
-                widths.insert(first + index as u32, width.as_float().unwrap_or(usual));
+                let width = document.dereference(width).and_then(|(_, width)| width.as_float());
+                widths.insert(first + index as u32, width.unwrap_or(usual));
             }
             at += 2;
         } else {

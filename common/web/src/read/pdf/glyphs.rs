@@ -102,7 +102,7 @@ pub(super) fn letters_at(document: &Document, name: &[u8], code: usize) -> Strin
     let same = number.and_then(|digits| digits.parse().ok()) == Some(code)
         || hexadecimal.and_then(|digits| usize::from_str_radix(digits, 16).ok()) == Some(code);
     let letter = WINDOWS_1252.decode_without_bom_handling(&[code.min(255) as u8]).0.into_owned();
-    if same && code >= 32 && code < 256 { letter } else { "\u{fffd}".to_owned() }
+    if same && (32..256).contains(&code) { letter } else { "\u{fffd}".to_owned() }
 }
 
 /// The encoding in the readable part of a font in the format Type 1: `dup 65 /A put`.

@@ -28,7 +28,9 @@ fn text_that_nobody_sees_is_left_out() {
         "/Type /XObject /Subtype /Form /BBox [0 0 612 792] /OC 7 0 R stream BT /F1 12 Tf 72 650 Td (secret) Tj ET";
     let named = "/Properties << /L 9 0 R >>";
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (secret) Tj ET /Span BMC EMC BT (secret) Tj ET EMC";
-    let hidden: [(&str, &str, &str, &str, &str, &[&str]); 24] = [
+    // What is added, its resources, entries of the page and of the catalogue, objects.
+    type Case<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a [&'a str]);
+    let hidden: [Case; 24] = [
         ("a layer that is off", marked, "/Properties << /L 7 0 R >>", "", layers, &[off, on]),
         ("a layer off by default", marked, "/Properties << /L 7 0 R >>", "", all_off, &[off, on]),
         ("a layer off when viewed", marked, "/Properties << /L 7 0 R >>", "", viewed, &[off, on]),
@@ -155,6 +157,9 @@ fn recognised_text_of_a_scan_is_read() {
     assert_eq!(text(&sample), "Recognised words");
     // With a stamp on it.
     assert_eq!(with(scan, "/XObject << /I 7 0 R >>", "", "", &[image]), "Seen by all\n\nRecognised words");
+    let clear = "q 600 0 0 780 5 5 cm /I Do Q /G gs BT /F1 12 Tf 72 650 Td (Recognised words) Tj ET";
+    let resources = "/XObject << /I 7 0 R >> /ExtGState << /G << /ca 0 >> >>";
+    assert_eq!(text(&Sample::page(clear.as_bytes(), resources, "", "", &[image])), "Recognised words");
     let first = "BT 3 Tr /F1 12 Tf 72 650 Td (Below) Tj ET q 600 0 0 780 5 5 cm BI /W 1 /H 1 /CS /G /BPC 8 ID x EI Q";
     assert_eq!(text(&Sample::page(first.as_bytes(), "", "", "", &[])), "Below");
 }

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 
 use unicode_normalization::UnicodeNormalization;
 
+/// Most comparisons of notes with pieces of one page; otherwise its notes come last.
+const MAX_COMPARED: usize = 20_000_000;
+
 /// A piece of text with its start and end.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
@@ -33,6 +36,9 @@ struct Line {
 pub(super) fn placed(pieces: Vec<Piece>, notes: Vec<Vec<Piece>>) -> Vec<Piece> {
     let mut after: Vec<(usize, f32, Vec<Piece>)> = Vec::new();
     let mut left: Vec<Vec<Piece>> = Vec::new();
+    if notes.len().saturating_mul(pieces.len()) > MAX_COMPARED {
+        return pieces.into_iter().chain(notes.into_iter().flatten()).collect();
+    }
     for mut note in notes {
         let Some(first) = note.first().cloned() else { continue };
         let near = pieces.iter().enumerate().filter(|(_, piece)| {

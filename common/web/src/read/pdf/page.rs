@@ -19,6 +19,7 @@ const MAX_CONTENTS: usize = 256 * 1024 * 1024;
 const MAX_FORMS: usize = 4;
 const MAX_SAVED: usize = 64;
 const MAX_GROUNDS: usize = 1_000;
+const MAX_PICTURES: usize = 200;
 const MAX_NOTES: usize = 2_000;
 /// Smaller letters, in points, count as hidden.
 const SMALLEST: f32 = 1.5;
@@ -470,7 +471,7 @@ impl<'a> Painter<'a, '_> {
         let area = Area::new(0.0, 0.0, 1.0, 1.0).under(state.page).within(state.clip);
         self.add_ground(area, None);
         self.covered += area.size().max(0.0);
-        let last = if self.pictures.len() < MAX_GROUNDS { None } else { self.pictures.pop() };
+        let last = if self.pictures.len() < MAX_PICTURES { None } else { self.pictures.pop() };
         self.pictures.push(last.map_or(area, |last| last.and(area)));
     }
 
@@ -613,7 +614,13 @@ impl<'a> Painter<'a, '_> {
                     let ground = ground.map_or(WHITE, |ground| ground.colour);
                     (fills && state.fill.is_seen_on(ground)) || (strokes && state.stroke.is_seen_on(ground))
                 });
-                if seen { Sight::Seen } else { Sight::Hidden }
+                let clear = state.fill.alpha <= FAINT && fills || state.stroke.alpha <= FAINT && strokes;
+                match (seen, clear) {
+                    (true, _) => Sight::Seen,
+                    // Some programs write recognised text in this way.
+                    (false, true) => Sight::Inkless,
+                    (false, false) => Sight::Hidden,
+                }
             }
         };
         let backward = state.size * state.stretch < 0.0;

@@ -181,7 +181,15 @@ pub(crate) fn hostile() -> Vec<(&'static str, Vec<u8>)> {
             &format!("/Subtype /Form /BBox [0 0 9 9] stream {}", "q 0 0 9 9 re f Q ".repeat(100_000)),
         ],
     );
+    let crowded = Sample::page(
+        &b"BT /F1 9 Tf 99 99 Td (x) Tj ET ".repeat(100_000),
+        "",
+        &format!("/Annots [{}]", "7 0 R ".repeat(50_000)),
+        "",
+        &["<< /Subtype /FreeText /Rect [0 0 99 99] /Contents (note) >>"],
+    );
     vec![
+        ("many notes in a crowd", crowded.bytes()),
         ("a table of all codes", all_codes.bytes()),
         ("conditions within themselves", conditions.bytes()),
         ("fifty thousand notes", notes.bytes()),
