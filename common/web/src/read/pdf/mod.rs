@@ -1,12 +1,22 @@
 //! The text of a PDF, page by page.
 //!
 //! Files are untrusted: unpacking has a budget, the work is counted and has a deadline, and panics are caught. Text that
-//! nobody sees is left out as far as that can be known without rendering: invisible text, unless the page has no other (a
-//! scan with recognised text); letters too small to read; white letters where nothing dark was painted before.
+//! nobody sees is left out as far as that can be known without rendering: text drawn without ink, unless it lies over the
+//! picture of a scan; letters too small to read, transparent, or in the colour of what lies below them; what is cut off or
+//! outside the page; hidden layers. What was added to a page is read as well: values of form fields, typed comments.
 
+mod charset;
+mod cmap;
+mod font;
+mod glyphs;
+#[cfg(test)]
+mod kinds;
+mod layers;
+mod layout;
 mod page;
 #[cfg(test)]
 pub(super) mod samples;
+mod space;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -58,10 +68,10 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
     let document = Document::load_mem_with_options(body, options).map_err(|_| "damaged")?;
     let mut read = Read::default();
     about(&document, &mut read);
-    let mut budget = page::Budget::new(until);
+    let mut reader = page::Reader::new(&document, until);
     let mut pages = document.page_iter().enumerate();
     for (index, id) in pages.by_ref().take(MAX_PAGES) {
-        let text = page::text_of(&document, id, &mut budget);
+        let text = page::text_of(&mut reader, id);
         let text = visible(&text);
         if !text.trim().is_empty() {
             if index > 0 {
@@ -69,7 +79,7 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
             }
             read.markdown.push_str(&untagged(text.trim()));
         }
-        if budget.is_spent() || read.markdown.len() > enough {
+        if reader.budget.is_spent() || read.markdown.len() > enough {
             read.cut = true;
             break;
         }
@@ -80,7 +90,7 @@ fn read_checked(body: &[u8], enough: usize) -> Result<Read, &'static str> {
         return Err(match () {
             // Some encrypted files open with the empty password.
             () if encrypted || contains(body, b"/Encrypt") => "encrypted",
-            () if budget.is_spent() => "too large",
+            () if reader.budget.is_spent() => "too large",
             // OCR would be needed.
             () => "no text, only pictures",
         });

@@ -1,35 +1,60 @@
-//! The text of one page in painting order, joined into lines and paragraphs by position.
+//! The text of one page in painting order, without what nobody sees.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Instant;
 
 use lopdf::content::{Content, Operation};
-use lopdf::{Dictionary, Document, Encoding, Object, ObjectId};
+use lopdf::{Dictionary, Document, Object, ObjectId, Stream};
+
+use super::font::{Font, Fonts};
+use super::layers::Layers;
+use super::layout::{Piece, is_leftward, laid_out, placed};
+use super::space::{Area, Matrix};
 
 /// Unpacked size of the instructions of a page or form.
 const MAX_CONTENT: usize = 8 * 1024 * 1024;
-/// Unpacked size of a font's character table.
-const MAX_FONT: usize = 2 * 1024 * 1024;
-const MAX_FONTS: usize = 200;
+/// Unpacked size of the instructions of all forms.
+const MAX_CONTENTS: usize = 256 * 1024 * 1024;
 /// Deepest nesting of forms.
 const MAX_FORMS: usize = 4;
 const MAX_SAVED: usize = 64;
+const MAX_GROUNDS: usize = 1_000;
+const MAX_PICTURES: usize = 200;
+const MAX_NOTES: usize = 2_000;
 /// Smaller letters, in points, count as hidden.
 const SMALLEST: f32 = 1.5;
+/// Colours that differ less in all parts look the same.
+const SAME: f32 = 0.04;
+/// Letters more transparent than this are not seen.
+const FAINT: f32 = 0.05;
+/// Most letters beside a scan, such as a stamp, with which its recognised text is still read.
+const MAX_STAMP: usize = 300;
+
+/// What is known of a whole file while its pages are read.
+pub(super) struct Reader<'a> {
+    document: &'a Document,
+    layers: Layers<'a>,
+    fonts: Fonts<'a>,
+    pub(super) budget: Budget,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(document: &'a Document, until: Instant) -> Reader<'a> {
+        let budget = Budget { operations: 3_000_000, bytes: 4_000_000, unpacked: MAX_CONTENTS, until, spent: false };
+        Reader { document, layers: Layers::of(document), fonts: Fonts::new(document), budget }
+    }
+}
 
 /// Limits on the work for a whole file.
 pub(super) struct Budget {
     operations: usize,
     bytes: usize,
+    unpacked: usize,
     until: Instant,
     spent: bool,
 }
 
 impl Budget {
-    pub(super) fn new(until: Instant) -> Budget {
-        Budget { operations: 3_000_000, bytes: 4_000_000, until, spent: false }
-    }
-
     pub(super) fn is_spent(&self) -> bool {
         self.spent
     }
@@ -40,137 +65,279 @@ impl Budget {
         self.spent |= self.operations == 0 || self.bytes == 0 || late;
         !self.spent
     }
-}
 
-/// A font: its character codes, and its glyph widths in thousandths of the font size.
-struct Font<'a> {
-    letters: Encoding<'a>,
-    widths: BTreeMap<u32, f32>,
-    usual: f32,
-    two_bytes: bool,
-}
-
-/// `[a b c d e f]`: x' = ax + cy + e, y' = bx + dy + f.
-#[derive(Clone, Copy, Debug)]
-struct Matrix([f32; 6]);
-
-impl Matrix {
-    const NONE: Matrix = Matrix([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]);
-
-    /// Applies `self` first, then `other`.
-    fn then(self, other: Matrix) -> Matrix {
-        let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (self.0, other.0);
-        Matrix([a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + l])
-    }
-
-    fn moved(self, x: f32, y: f32) -> Matrix {
-        Matrix([1.0, 0.0, 0.0, 1.0, x, y]).then(self)
-    }
-
-    fn of(operands: &[Object]) -> Option<Matrix> {
-        let mut numbers = [0.0; 6];
-        for (index, number) in numbers.iter_mut().enumerate() {
-            *number = operands.get(index)?.as_float().ok()?;
-        }
-        Some(Matrix(numbers))
+    fn take_content(&mut self, length: usize) -> bool {
+        self.unpacked = self.unpacked.saturating_sub(length);
+        self.spent |= self.unpacked == 0 || Instant::now() > self.until;
+        !self.spent
     }
 }
+
+/// Red, green and blue from 0 to 1. None: not known.
+type Colour = Option<[f32; 3]>;
+
+const BLACK: Colour = Some([0.0; 3]);
+const WHITE: Colour = Some([1.0; 3]);
 
 #[derive(Clone, Copy)]
+struct Paint {
+    colour: Colour,
+    /// Whether the numbers of its colour space are understood.
+    plain: bool,
+    alpha: f32,
+}
+
+impl Paint {
+    const USUAL: Paint = Paint { colour: BLACK, plain: true, alpha: 1.0 };
+
+    /// Takes the colour that these operands set.
+    fn set(&mut self, operands: &[Object]) {
+        let mut numbers = Vec::with_capacity(4);
+        for operand in operands.iter().take(5) {
+            match operand.as_float() {
+                Ok(number) => numbers.push(number.clamp(0.0, 1.0)),
+                Err(_) => numbers.clear(),
+            }
+        }
+        self.colour = match *numbers.as_slice() {
+            _ if !self.plain => None,
+            [grey] => Some([grey; 3]),
+            [red, green, blue] => Some([red, green, blue]),
+            [cyan, magenta, yellow, black] => Some([cyan, magenta, yellow].map(|ink| (1.0 - ink) * (1.0 - black))),
+            _ => None,
+        };
+    }
+
+    fn is_seen_on(&self, ground: Colour) -> bool {
+        let same = |(one, other): ([f32; 3], [f32; 3])| (0..3).all(|part| (one[part] - other[part]).abs() < SAME);
+        self.alpha > FAINT && !self.colour.zip(ground).is_some_and(same)
+    }
+}
+
+#[derive(Clone)]
 struct State {
     page: Matrix,
-    white: bool,
+    /// What lies outside is cut off.
+    clip: Area,
+    /// The clip has exactly this shape.
+    clip_is_box: bool,
+    fill: Paint,
+    stroke: Paint,
+    line_width: f32,
+    /// Painting mixes with what lies below it.
+    mixes: bool,
+    font: Option<Rc<Font>>,
     size: f32,
     leading: f32,
     spacing: f32,
     word_spacing: f32,
+    stretch: f32,
+    rise: f32,
     mode: i64,
+    /// The first piece of text that is part of the clip.
+    outlines: Option<usize>,
 }
 
-/// A piece of text with its start and end.
-struct Piece {
-    text: String,
-    x: f32,
-    y: f32,
-    end: f32,
-    size: f32,
-    unseen: bool,
+impl State {
+    fn new(page: Matrix, clip: Area) -> State {
+        State {
+            page,
+            clip,
+            clip_is_box: true,
+            fill: Paint::USUAL,
+            stroke: Paint::USUAL,
+            line_width: 1.0,
+            mixes: false,
+            font: None,
+            size: 12.0,
+            leading: 0.0,
+            spacing: 0.0,
+            word_spacing: 0.0,
+            stretch: 1.0,
+            rise: 0.0,
+            mode: 0,
+            outlines: None,
+        }
+    }
+}
+
+/// A painted area, under what is painted later.
+struct Ground {
+    area: Area,
+    colour: Colour,
+}
+
+/// The path that is being drawn.
+#[derive(Default)]
+struct Path {
+    area: Option<Area>,
+    /// It is one upright box and nothing else.
+    is_box: bool,
+    clips: bool,
+}
+
+/// How well a piece of text is seen.
+#[derive(Clone, Copy, PartialEq)]
+enum Sight {
+    Seen,
+    /// Drawn without ink, as text that was recognised in a picture is.
+    Inkless,
+    /// Its shape is a clip, through which what is painted next is seen.
+    Outline,
+    Hidden,
+}
+
+struct Found {
+    piece: Piece,
+    sight: Sight,
+    /// Where it lies on the page.
+    spot: (f32, f32),
 }
 
 /// The page's text. Unreadable parts are missing.
-pub(super) fn text_of(document: &Document, id: ObjectId, budget: &mut Budget) -> String {
-    let fonts = document.get_page_fonts(id).unwrap_or_default();
+pub(super) fn text_of(reader: &mut Reader, id: ObjectId) -> String {
+    let document = reader.document;
+    if !reader.budget.take_content(0) {
+        return String::new();
+    }
     let content = document.get_page_content_with_limit(id, MAX_CONTENT).unwrap_or_default();
     let mut resources = Vec::new();
     if let Ok((own, inherited)) = document.get_page_resources(id) {
         resources.extend(own);
-        resources.extend(inherited.iter().filter_map(|id| document.get_dictionary(*id).ok()));
+        resources.extend(inherited.iter().take(8).filter_map(|id| document.get_dictionary(*id).ok()));
     }
-    let mut painter = Painter { document, budget, pieces: Vec::new(), painted: false };
-    painter.paint(&content, &fonts, &resources, Matrix::NONE, 0);
-    let Painter { pieces, .. } = painter;
-    let seen = pieces.iter().any(|piece| !piece.unseen && !piece.text.trim().is_empty());
-    laid_out(pieces.into_iter().filter(|piece| !seen || !piece.unseen))
+    let sheet = sheet(document, id);
+    let mut painter = Painter { reader, found: Vec::new(), grounds: Vec::new(), pictures: Vec::new(), covered: 0.0 };
+    painter.paint(&content, &resources, State::new(Matrix::NONE, sheet), 0);
+    let own = std::mem::take(&mut painter.found);
+    let notes = painter.notes(id, sheet);
+    let Painter { pictures, covered, .. } = painter;
+    let seen: usize = own
+        .iter()
+        .filter(|found| found.sight == Sight::Seen)
+        .map(|found| found.piece.text.trim().chars().count())
+        .sum();
+    // The text of a scan lies over its picture, with nothing else on the page but perhaps a stamp.
+    let part = covered / sheet.size().max(1.0);
+    let scan = (seen == 0 && part > 0.2) || (seen <= MAX_STAMP && part > 0.5);
+    let is_read = |found: &Found| match found.sight {
+        Sight::Seen => true,
+        Sight::Inkless | Sight::Outline => scan && pictures.iter().any(|picture| picture.holds(found.spot)),
+        Sight::Hidden => false,
+    };
+    let pieces = own.into_iter().filter(is_read).map(|found| found.piece).collect();
+    laid_out(placed(pieces, notes).into_iter())
 }
 
-struct Painter<'a, 'b> {
-    document: &'a Document,
-    budget: &'b mut Budget,
-    pieces: Vec<Piece>,
-    /// Something other than text was painted before: white letters may be visible on it.
-    painted: bool,
+/// The part of the page that is shown.
+fn sheet(document: &Document, id: ObjectId) -> Area {
+    let (mut crop, mut media) = (None, None);
+    let mut node = document.get_dictionary(id).ok();
+    // Both boxes may be those of an ancestor.
+    for _ in 0..32 {
+        let Some(dictionary) = node else { break };
+        let read = |name: &[u8]| Area::of(document, dictionary.get(name).ok()?);
+        crop = crop.or_else(|| read(b"CropBox"));
+        media = media.or_else(|| read(b"MediaBox"));
+        node = document.get_dict_in_dict(dictionary, b"Parent").ok();
+    }
+    let media = media.filter(|area| area.size() > 0.0).unwrap_or(Area::new(0.0, 0.0, 612.0, 792.0));
+    let crop = crop.map(|crop| crop.within(media)).filter(|area| area.size() > 0.0);
+    crop.unwrap_or(media)
+}
+
+struct Painter<'a, 'r> {
+    reader: &'r mut Reader<'a>,
+    found: Vec<Found>,
+    grounds: Vec<Ground>,
+    pictures: Vec<Area>,
+    /// Area of all pictures together.
+    covered: f32,
 }
 
 impl<'a> Painter<'a, '_> {
-    fn paint(
-        &mut self,
-        content: &[u8],
-        fonts: &BTreeMap<Vec<u8>, &Dictionary>,
-        resources: &[&'a Dictionary],
-        page: Matrix,
-        depth: usize,
-    ) {
-        // A font's own character table is more reliable than its named encoding.
-        let document = self.document;
-        let bare: Vec<(Vec<u8>, Dictionary)> =
-            fonts.iter().take(MAX_FONTS).map(|(name, font)| (name.clone(), without_encoding(font))).collect();
-        let read = bare.iter().filter_map(|(name, dictionary)| {
-            let letters = dictionary.get_font_encoding_with_limit(document, MAX_FONT).ok()?;
-            let (widths, usual, two_bytes) = widths(document, dictionary);
-            Some((name.as_slice(), Font { letters, widths, usual, two_bytes }))
-        });
-        let fonts: BTreeMap<&[u8], Font> = read.collect();
-        let start = State { page, white: false, size: 12.0, leading: 0.0, spacing: 0.0, word_spacing: 0.0, mode: 0 };
+    fn paint(&mut self, content: &[u8], resources: &[&'a Dictionary], start: State, depth: usize) {
         let (mut state, mut saved) = (start, Vec::new());
         let (mut line, mut place) = (Matrix::NONE, Matrix::NONE);
-        let mut font: Option<&Font> = None;
+        let mut path = Path::default();
+        // Nesting of marked content, and the nesting at which a hidden layer began.
+        let (mut marks, mut hidden_since): (usize, Option<usize>) = (0, None);
         for operation in Content::decode_iter(content) {
             let Ok(Operation { operator, operands }) = operation else { return };
-            if !self.budget.take_operation() {
+            if !self.reader.budget.take_operation() {
                 return;
             }
             let number = |index: usize| operands.get(index).and_then(|operand| operand.as_float().ok()).unwrap_or(0.0);
+            let name = |index: usize| operands.get(index).and_then(|name| name.as_name().ok()).unwrap_or_default();
+            let hidden = hidden_since.is_some();
             match operator.as_str() {
-                "q" if saved.len() < MAX_SAVED => saved.push(state),
+                "q" if saved.len() < MAX_SAVED => saved.push(state.clone()),
                 "Q" => state = saved.pop().unwrap_or(state),
                 "cm" => state.page = Matrix::of(&operands).map_or(state.page, |matrix| matrix.then(state.page)),
-                "g" => state.white = number(0) > 0.97,
-                "rg" | "sc" | "scn" if operands.len() >= 3 => {
-                    state.white = (0..3).all(|index| number(index) > 0.97) && operands.len() == 3
+                "w" => state.line_width = number(0),
+                "gs" => self.set_state(name(0), resources, &mut state),
+                "BMC" | "BDC" => {
+                    marks += 1;
+                    if !hidden && operator == "BDC" && name(0) == b"OC" && self.is_hidden(name(1), resources) {
+                        hidden_since = Some(marks);
+                    }
                 }
-                "k" => state.white = (0..4).all(|index| number(index) < 0.03),
-                "cs" => state.white = false,
-                "f" | "F" | "f*" | "B" | "B*" | "b" | "b*" | "sh" | "BI" => {
-                    self.painted |= !state.white || operator == "sh"
+                "EMC" => {
+                    if hidden_since == Some(marks) {
+                        hidden_since = None;
+                    }
+                    marks = marks.saturating_sub(1);
                 }
+
+                "g" | "rg" | "k" => {
+                    state.fill.plain = true;
+                    state.fill.set(&operands);
+                }
+                "G" | "RG" | "K" => {
+                    state.stroke.plain = true;
+                    state.stroke.set(&operands);
+                }
+                "sc" | "scn" => state.fill.set(&operands),
+                "SC" | "SCN" => state.stroke.set(&operands),
+                "cs" | "CS" => {
+                    let paint = if operator == "cs" { &mut state.fill } else { &mut state.stroke };
+                    paint.plain = self.is_plain(name(0), resources);
+                    paint.colour = BLACK.filter(|_| paint.plain);
+                }
+
+                "m" | "l" => path.add(&state, &[(number(0), number(1))]),
+                "c" => path.add(&state, &[(number(0), number(1)), (number(2), number(3)), (number(4), number(5))]),
+                "v" | "y" => path.add(&state, &[(number(0), number(1)), (number(2), number(3))]),
+                "re" => path.add_box(&state, number(0), number(1), number(2), number(3)),
+                "W" | "W*" => path.clips = true,
+                "f" | "F" | "f*" | "B" | "B*" | "b" | "b*" | "S" | "s" | "n" => {
+                    let (fills, strokes) = match operator.as_str() {
+                        "n" => (false, false),
+                        "S" | "s" => (false, true),
+                        "f" | "F" | "f*" => (true, false),
+                        _ => (true, true),
+                    };
+                    if !hidden {
+                        self.paint_path(&path, &state, fills, strokes);
+                    }
+                    path.close(&mut state);
+                }
+                "sh" if !hidden => {
+                    self.show_outlines(&state);
+                    self.add_ground(state.clip, None);
+                }
+                "BI" if !hidden => self.picture(&state),
+
                 "BT" => (line, place) = (Matrix::NONE, Matrix::NONE),
                 "Tf" => {
-                    font = operands.first().and_then(|name| name.as_name().ok()).and_then(|name| fonts.get(name));
+                    state.font = self.font(name(0), resources);
                     state.size = number(1);
                 }
                 "TL" => state.leading = number(0),
                 "Tc" => state.spacing = number(0),
                 "Tw" => state.word_spacing = number(0),
+                "Tz" => state.stretch = number(0) / 100.0,
+                "Ts" => state.rise = number(0),
                 "Tr" => state.mode = number(0) as i64,
                 "Td" | "TD" => {
                     if operator == "TD" {
@@ -188,206 +355,397 @@ impl<'a> Painter<'a, '_> {
                     place = line;
                 }
                 "Tj" | "TJ" | "'" | "\"" => {
+                    if operator == "\"" {
+                        (state.word_spacing, state.spacing) = (number(0), number(1));
+                    }
                     if operator == "'" || operator == "\"" {
                         line = line.moved(0.0, -state.leading);
                         place = line;
                     }
                     let shown = if operator == "\"" { operands.get(2..).unwrap_or_default() } else { &operands[..] };
+                    let before = self.found.len();
                     for operand in shown {
-                        self.show(operand, font, &state, &mut place);
+                        self.show(operand, &state, hidden, &mut place);
+                    }
+                    if state.mode == 7 {
+                        state.outlines.get_or_insert(before);
                     }
                 }
-                "Do" => {
-                    let name = operands.first().and_then(|name| name.as_name().ok()).unwrap_or_default();
-                    self.form(name, resources, &state, depth);
-                }
+                "Do" if !hidden => self.paint_object(name(0), resources, &state, depth),
                 _ => {}
             }
         }
     }
 
-    /// Paints the named form. A picture only sets `painted`.
-    fn form(&mut self, name: &[u8], resources: &[&'a Dictionary], state: &State, depth: usize) {
-        let document = self.document;
-        let find = |resources: &&'a Dictionary| {
-            let all = document.get_dict_in_dict(resources, b"XObject").ok()?;
-            document.dereference(all.get(name).ok()?).ok()?.1.as_stream().ok()
-        };
-        let Some(form) = resources.iter().find_map(find) else { return };
-        if !form.dict.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Form") {
-            self.painted = true;
+    fn resource(&self, kind: &[u8], name: &[u8], resources: &[&'a Dictionary]) -> Option<&'a Object> {
+        let document = self.reader.document;
+        resources.iter().find_map(|resources| document.get_dict_in_dict(resources, kind).ok()?.get(name).ok())
+    }
+
+    fn font(&mut self, name: &[u8], resources: &[&'a Dictionary]) -> Option<Rc<Font>> {
+        let font = self.resource(b"Font", name, resources)?;
+        self.reader.fonts.get(self.reader.document.dereference(font).ok()?.1.as_dict().ok()?)
+    }
+
+    fn is_hidden(&self, name: &[u8], resources: &[&'a Dictionary]) -> bool {
+        self.resource(b"Properties", name, resources).is_some_and(|layer| self.reader.layers.hides(layer))
+    }
+
+    /// Whether the numbers of a colour space are grey, red, green and blue, or inks.
+    fn is_plain(&self, name: &[u8], resources: &[&'a Dictionary]) -> bool {
+        if matches!(name, b"DeviceGray" | b"DeviceRGB" | b"DeviceCMYK") {
+            return true;
+        }
+        let document = self.reader.document;
+        let Some(space) = self.resource(b"ColorSpace", name, resources) else { return false };
+        let space = document.dereference(space).map(|(_, space)| space);
+        let name = space.and_then(|space| match space {
+            Object::Array(parts) => parts.first().map_or(Ok(&b""[..]), Object::as_name),
+            space => space.as_name(),
+        });
+        matches!(name, Ok(b"DeviceGray" | b"DeviceRGB" | b"DeviceCMYK" | b"ICCBased" | b"CalRGB" | b"CalGray"))
+    }
+
+    /// Takes the named graphics state.
+    fn set_state(&mut self, name: &[u8], resources: &[&'a Dictionary], state: &mut State) {
+        let document = self.reader.document;
+        let Some(found) = self.resource(b"ExtGState", name, resources) else { return };
+        let Ok(found) = document.dereference(found).and_then(|(_, found)| found.as_dict()) else { return };
+        let number = |name: &[u8]| found.get_deref(name, document).and_then(Object::as_float).ok();
+        state.fill.alpha = number(b"ca").unwrap_or(state.fill.alpha);
+        state.stroke.alpha = number(b"CA").unwrap_or(state.stroke.alpha);
+        state.line_width = number(b"LW").unwrap_or(state.line_width);
+        for (name, plain) in [(&b"BM"[..], &[&b"Normal"[..], b"Compatible"][..]), (b"SMask", &[b"None"])] {
+            if let Ok(value) = found.get_deref(name, document) {
+                state.mixes = !value.as_name().is_ok_and(|value| plain.contains(&value));
+            }
+        }
+        if let Ok([font, size]) = found.get_deref(b"Font", document).and_then(Object::as_array).map(Vec::as_slice)
+            && let Ok((_, Object::Dictionary(font))) = document.dereference(font)
+        {
+            state.font = self.reader.fonts.get(font);
+            state.size = size.as_float().unwrap_or(state.size);
+        }
+    }
+
+    fn paint_path(&mut self, path: &Path, state: &State, fills: bool, strokes: bool) {
+        let Some(area) = path.area else { return };
+        if fills && state.fill.is_seen_on(WHITE) {
+            self.show_outlines(state);
+        }
+        if fills && state.fill.alpha > 0.0 {
+            let certain = path.is_box && state.clip_is_box && state.fill.alpha >= 1.0 && !state.mixes;
+            self.add_ground(area.within(state.clip), state.fill.colour.filter(|_| certain));
+        }
+        // Bars are often drawn as thick lines.
+        let width = state.line_width * state.page.scale();
+        if strokes && width > 4.0 && state.stroke.alpha > 0.0 && state.stroke.is_seen_on(WHITE) {
+            self.add_ground(area.grown(width / 2.0).within(state.clip), None);
+        }
+    }
+
+    /// Something is painted through the letters that are part of the clip.
+    fn show_outlines(&mut self, state: &State) {
+        let Some(first) = state.outlines else { return };
+        for found in self.found.iter_mut().skip(first).filter(|found| found.sight == Sight::Outline) {
+            found.sight = Sight::Seen;
+        }
+    }
+
+    fn add_ground(&mut self, area: Area, colour: Colour) {
+        if area.size() <= 0.0 {
             return;
         }
+        // Of too many areas no more is known than that something is there.
+        let last = if self.grounds.len() < MAX_GROUNDS { None } else { self.grounds.pop() };
+        self.grounds
+            .push(last.map_or(Ground { area, colour }, |last| Ground { area: last.area.and(area), colour: None }));
+    }
+
+    /// Paints a picture in the unit square.
+    fn picture(&mut self, state: &State) {
+        if state.fill.alpha <= FAINT {
+            return;
+        }
+        self.show_outlines(state);
+        let area = Area::new(0.0, 0.0, 1.0, 1.0).under(state.page).within(state.clip);
+        self.add_ground(area, None);
+        self.covered += area.size().max(0.0);
+        let last = if self.pictures.len() < MAX_PICTURES { None } else { self.pictures.pop() };
+        self.pictures.push(last.map_or(area, |last| last.and(area)));
+    }
+
+    /// Paints the named picture or form.
+    fn paint_object(&mut self, name: &[u8], resources: &[&'a Dictionary], state: &State, depth: usize) {
+        let document = self.reader.document;
+        let object = self.resource(b"XObject", name, resources).and_then(|object| document.dereference(object).ok());
+        let Some(object) = object.and_then(|(_, object)| object.as_stream().ok()) else { return };
+        if object.dict.get(b"OC").is_ok_and(|layer| self.reader.layers.hides(layer)) {
+            return;
+        }
+        match object.dict.get_deref(b"Subtype", document).and_then(Object::as_name) {
+            Ok(b"Form") => self.form(object, resources, state.clone(), depth),
+            _ => self.picture(state),
+        }
+    }
+
+    fn form(&mut self, form: &'a Stream, resources: &[&'a Dictionary], mut state: State, depth: usize) {
+        let document = self.reader.document;
         if depth >= MAX_FORMS {
             return;
         }
         let Ok(content) = form.get_plain_content_with_limit(MAX_CONTENT) else { return };
-        let matrix = form.dict.get(b"Matrix").and_then(Object::as_array).ok().and_then(|matrix| Matrix::of(matrix));
+        if !self.reader.budget.take_content(content.len()) {
+            return;
+        }
         let own = document.get_dict_in_dict(&form.dict, b"Resources").ok();
         let own: Vec<&Dictionary> = own.into_iter().chain(resources.iter().copied()).take(8).collect();
-        let mut fonts = BTreeMap::new();
-        for resources in own.iter().rev() {
-            let Ok(listed) = document.get_dict_in_dict(resources, b"Font") else { continue };
-            for (name, font) in listed.iter().take(MAX_FONTS) {
-                if let Ok((_, Object::Dictionary(font))) = document.dereference(font) {
-                    fonts.insert(name.clone(), font);
-                }
+        state.page = matrix_of(document, form).then(state.page);
+        if let Some(bounds) = form.dict.get(b"BBox").ok().and_then(|bounds| Area::of(document, bounds)) {
+            state.clip = bounds.under(state.page).within(state.clip);
+            state.clip_is_box &= state.page.is_upright();
+        }
+        self.paint(&content, &own, state, depth + 1);
+    }
+
+    /// The text of what was added to the page: filled-in fields and typed comments.
+    fn notes(&mut self, id: ObjectId, sheet: Area) -> Vec<Vec<Piece>> {
+        let document = self.reader.document;
+        let annotations = document.get_page_annotations(id).unwrap_or_default();
+        let mut notes = Vec::new();
+        for annotation in annotations.into_iter().take(MAX_NOTES) {
+            let flags = annotation.get_deref(b"F", document).and_then(Object::as_i64).unwrap_or(0);
+            let kind = annotation.get_deref(b"Subtype", document).and_then(Object::as_name).unwrap_or_default();
+            let layered = annotation.get(b"OC").is_ok_and(|layer| self.reader.layers.hides(layer));
+            // Hidden, or not to be viewed.
+            if flags & (2 | 32) != 0 || layered || kind == b"Popup" || !self.reader.budget.take_operation() {
+                continue;
+            }
+            let Some(bounds) = annotation.get(b"Rect").ok().and_then(|bounds| Area::of(document, bounds)) else {
+                continue;
+            };
+            let shown = bounds.within(sheet);
+            if shown.size() <= 0.0 {
+                continue;
+            }
+            if let Some(form) = appearance(document, annotation) {
+                self.found.clear();
+                let inner = form.dict.get(b"BBox").ok().and_then(|bounds| Area::of(document, bounds)).unwrap_or(bounds);
+                let fitted = inner.under(matrix_of(document, form)).fitted_to(bounds);
+                self.form(form, &[], State::new(fitted, sheet), 0);
+                let seen = self.found.drain(..).filter(|found| found.sight == Sight::Seen);
+                notes.push(seen.map(|found| found.piece).collect());
+            } else if let Some(text) = typed(document, annotation, kind) {
+                let size = (bounds.height() * 0.7).clamp(4.0, 12.0);
+                let (x, y) = (bounds.left(), bounds.bottom() + (bounds.height() - size).max(0.0) / 2.0 + 0.2 * size);
+                self.reader.budget.bytes = self.reader.budget.bytes.saturating_sub(text.len());
+                notes.push(vec![Piece { text, angle: 0, x, y, end: x + bounds.width(), size }]);
             }
         }
-        let page = matrix.map_or(state.page, |matrix| matrix.then(state.page));
-        self.paint(&content, &fonts, &own, page, depth + 1);
+        notes
     }
 
     /// Shows a string, or an array of strings and shifts, and advances the position.
-    fn show(&mut self, operand: &Object, font: Option<&Font>, state: &State, place: &mut Matrix) {
+    fn show(&mut self, operand: &Object, state: &State, hidden: bool, place: &mut Matrix) {
+        let Some(font) = &state.font else { return };
         match operand {
             Object::Array(parts) => {
                 for part in parts {
                     match part.as_float() {
-                        Ok(shift) => *place = place.moved(-shift / 1000.0 * state.size, 0.0),
-                        Err(_) if matches!(part, Object::String(..)) => self.show(part, font, state, place),
+                        Ok(shift) => {
+                            let shift = -shift / 1000.0 * state.size;
+                            *place = match font.vertical {
+                                true => place.moved(0.0, shift),
+                                false => place.moved(shift * state.stretch, 0.0),
+                            };
+                        }
+                        Err(_) if matches!(part, Object::String(..)) => self.show(part, state, hidden, place),
                         Err(_) => {}
                     }
                 }
             }
-            Object::String(bytes, _) => {
-                let Some(font) = font else { return };
-                let begin = place.then(state.page).0;
-                *place = place.moved(font.width(bytes, state), 0.0);
-                let end = place.then(state.page).0;
-                let text = font.letters.bytes_to_string(bytes).unwrap_or_default();
-                self.budget.bytes = self.budget.bytes.saturating_sub(text.len());
-                let [a, b, c, d, ..] = begin;
-                let size = state.size.abs() * (c * c + d * d).sqrt().min((a * a + b * b).sqrt());
-                let hidden = state.mode == 3 || state.mode == 7 || size < SMALLEST || (state.white && !self.painted);
-                self.pieces.push(Piece {
-                    text,
-                    x: begin[4],
-                    y: begin[5],
-                    end: end[4],
-                    size: size.max(SMALLEST),
-                    unseen: hidden,
-                });
-            }
+            Object::String(bytes, _) => self.show_string(bytes, font, state, hidden, place),
             _ => {}
         }
     }
-}
 
-impl Font<'_> {
-    /// Width of a text in text space units.
-    fn width(&self, bytes: &[u8], state: &State) -> f32 {
-        let width =
-            |code: u32| self.widths.get(&code).copied().unwrap_or(self.usual) / 1000.0 * state.size + state.spacing;
-        if self.two_bytes {
-            bytes.chunks(2).map(|pair| width(pair.iter().fold(0, |code, byte| code * 256 + u32::from(*byte)))).sum()
-        } else {
-            let words = bytes.iter().filter(|byte| **byte == b' ').count() as f32 * state.word_spacing;
-            bytes.iter().map(|byte| width(u32::from(*byte))).sum::<f32>() + words
-        }
-    }
-}
-
-/// The font without its `Encoding`, if it has a `ToUnicode` table.
-fn without_encoding(font: &Dictionary) -> Dictionary {
-    let mut font = font.clone();
-    if font.has(b"ToUnicode") {
-        font.remove(b"Encoding");
-    }
-    font
-}
-
-fn widths(document: &Document, font: &Dictionary) -> (BTreeMap<u32, f32>, f32, bool) {
-    let array = |font: &Dictionary, name: &[u8]| {
-        font.get_deref(name, document).and_then(Object::as_array).cloned().unwrap_or_default()
-    };
-    let mut widths = BTreeMap::new();
-    if !font.get(b"Subtype").and_then(Object::as_name).is_ok_and(|kind| kind == b"Type0") {
-        let first = font.get_deref(b"FirstChar", document).and_then(Object::as_i64).unwrap_or(0).clamp(0, 255) as u32;
-        for (index, width) in array(font, b"Widths").iter().take(256).enumerate() {
-            if let Ok(width) = width.as_float() {
-                widths.insert(first + index as u32, width);
+    fn show_string(&mut self, bytes: &[u8], font: &Font, state: &State, hidden: bool, place: &mut Matrix) {
+        let size = state.size * font.height;
+        let turned = place.then(state.page).0;
+        let [a, b, c, d, ..] = turned;
+        let tall = size.abs() * (c * c + d * d).sqrt().min((a * a + b * b).sqrt());
+        let mut run = Run { text: String::new(), begin: *place, cut: false };
+        let first_spot = place.moved(0.0, state.rise + 0.3 * size).then(state.page).origin();
+        // Whether the ink is seen is known for a string as a whole, whether it is cut off for each letter.
+        let mut ends = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() && self.reader.budget.bytes > 0 {
+            let shown = font.next(rest);
+            let mut width = shown.width * font.unit * state.size + state.spacing;
+            if shown.length == 1 && rest[0] == b' ' {
+                width += state.word_spacing;
             }
-        }
-        return (widths, 500.0, false);
-    }
-    let inner = array(font, b"DescendantFonts")
-        .first()
-        .and_then(|inner| document.dereference(inner).ok())
-        .map(|(_, inner)| inner.clone());
-    let inner = inner.and_then(|inner| inner.as_dict().cloned().ok()).unwrap_or_default();
-    let usual = inner.get_deref(b"DW", document).and_then(Object::as_float).unwrap_or(1000.0);
-    // Repeats `c [w w w]` or `c c w`.
-    let listed = array(&inner, b"W");
-    let mut at = 0;
-    while let (Some(first), Some(second)) = (listed.get(at), listed.get(at + 1)) {
-        let first = first.as_i64().unwrap_or(0).clamp(0, 65_535) as u32;
-        if let Ok(list) = second.as_array() {
-            for (index, width) in list.iter().take(1_000).enumerate() {
-                widths.insert(first + index as u32, width.as_float().unwrap_or(usual));
+            let (x, y) = if font.vertical { (0.0, -width) } else { (width * state.stretch, 0.0) };
+            let middle = place.moved(x / 2.0, y / 2.0 + state.rise + 0.3 * size).then(state.page).origin();
+            // Guessed widths do not say where a letter stands, so the first one counts for all.
+            let cut = if font.measured || rest.len() == bytes.len() { !state.clip.holds(middle) } else { run.cut };
+            if cut != run.cut && !run.text.is_empty() {
+                let text = std::mem::take(&mut run.text);
+                ends.push((Run { text, ..run }, *place));
+                run.begin = *place;
             }
-            at += 2;
-        } else {
-            let last = second.as_i64().unwrap_or(0).clamp(0, 65_535) as u32;
-            let width = listed.get(at + 2).and_then(|width| width.as_float().ok()).unwrap_or(usual);
-            (first..=last.min(first + 2_000)).for_each(|code| {
-                widths.insert(code, width);
-            });
-            at += 3;
+            run.cut = cut;
+            run.push(&shown.letters);
+            self.reader.budget.bytes = self.reader.budget.bytes.saturating_sub(shown.letters.len().max(1));
+            *place = place.moved(x, y);
+            rest = &rest[shown.length.max(1).min(rest.len())..];
         }
-        if widths.len() > 70_000 {
-            break;
-        }
-    }
-    (widths, usual, true)
-}
-
-/// Joins pieces: a gap becomes a space, a line that is nearly full continues in the next one, a larger step starts a
-/// paragraph.
-fn laid_out(pieces: impl Iterator<Item = Piece>) -> String {
-    struct Line {
-        text: String,
-        y: f32,
-        end: f32,
-        size: f32,
-    }
-    let mut lines: Vec<Line> = Vec::new();
-    for piece in pieces.filter(|piece| !piece.text.is_empty()) {
-        match lines.last_mut() {
-            Some(line) if (line.y - piece.y).abs() < 0.4 * piece.size && piece.x >= line.end - piece.size => {
-                let gap = piece.x - line.end;
-                if gap > 0.18 * piece.size && !line.text.ends_with(' ') && !piece.text.starts_with(' ') {
-                    line.text.push(' ');
+        ends.push((run, *place));
+        let last_spot = place.moved(0.0, state.rise + 0.3 * size).then(state.page).origin();
+        let middle_spot = ((first_spot.0 + last_spot.0) / 2.0, (first_spot.1 + last_spot.1) / 2.0);
+        let sight = match state.mode {
+            _ if hidden || tall < SMALLEST || !tall.is_finite() => Sight::Hidden,
+            3 => Sight::Inkless,
+            7 => Sight::Outline,
+            mode => {
+                let (fills, strokes) = (!matches!(mode, 1 | 5), matches!(mode, 1 | 2 | 5 | 6));
+                let seen = [first_spot, middle_spot, last_spot].into_iter().any(|spot| {
+                    let ground = self.grounds.iter().rev().find(|ground| ground.area.holds(spot));
+                    let ground = ground.map_or(WHITE, |ground| ground.colour);
+                    (fills && state.fill.is_seen_on(ground)) || (strokes && state.stroke.is_seen_on(ground))
+                });
+                let clear = state.fill.alpha <= FAINT && fills || state.stroke.alpha <= FAINT && strokes;
+                match (seen, clear) {
+                    (true, _) => Sight::Seen,
+                    // Some programs write recognised text in this way.
+                    (false, true) => Sight::Inkless,
+                    (false, false) => Sight::Hidden,
                 }
-                line.text.push_str(&piece.text);
-                (line.end, line.size) = (piece.end, line.size.max(piece.size));
             }
-            _ => lines.push(Line { text: piece.text, y: piece.y, end: piece.end, size: piece.size }),
+        };
+        let backward = state.size * state.stretch < 0.0;
+        let way = match (font.vertical, backward) {
+            (true, _) => (-c, -d),
+            (false, true) => (-a, -b),
+            (false, false) => (a, b),
+        };
+        let (angle, way) = direction(way);
+        let along = |place: &Matrix| {
+            let (x, y) = place.then(state.page).origin();
+            (x * way.0 + y * way.1, y * way.0 - x * way.1)
+        };
+        for (run, end) in ends {
+            let sight = if run.cut { Sight::Hidden } else { sight };
+            if run.text.is_empty() || sight == Sight::Hidden {
+                continue;
+            }
+            let (x, y) = along(&run.begin);
+            let piece = Piece { text: run.text, angle, x, y, end: along(&end).0, size: tall.max(SMALLEST) };
+            self.found.push(Found { piece, sight, spot: middle_spot });
         }
     }
-    lines.retain(|line| !line.text.trim().is_empty());
-    let widest = lines.iter().map(|line| line.end).fold(0.0, f32::max);
-    let mut text = String::new();
-    let mut before: Option<&Line> = None;
-    for line in &lines {
-        let words = line.text.trim();
-        if let Some(before) = before {
-            let step = before.y - line.y;
-            let same = (before.size - line.size).abs() < 0.15 * line.size.max(before.size);
-            let follows = same && step > 0.0 && step < 1.6 * line.size;
-            let hyphen = text.ends_with('-') && words.chars().next().is_some_and(char::is_lowercase);
-            if follows && hyphen {
-                text.pop();
-            } else if follows && before.end > 0.7 * widest {
-                text.push(' ');
-            } else if follows {
-                text.push('\n');
-            } else {
-                text.push_str("\n\n");
-            }
+}
+
+/// Letters of a string that are all cut off or all not.
+struct Run {
+    text: String,
+    begin: Matrix,
+    cut: bool,
+}
+
+impl Run {
+    fn push(&mut self, letters: &str) {
+        // Lines from right to left are turned later, letter by letter. Letters of one glyph are in reading order already.
+        if letters.chars().nth(1).is_some() && letters.chars().any(is_leftward) {
+            self.text.extend(letters.chars().rev());
+        } else {
+            self.text.push_str(letters);
         }
-        text.push_str(words);
-        before = Some(line);
     }
-    text
+}
+
+impl Path {
+    fn add(&mut self, state: &State, points: &[(f32, f32)]) {
+        self.is_box = false;
+        for (x, y) in points {
+            let (x, y) = state.page.apply(*x, *y);
+            let point = Area::new(x, y, x, y);
+            self.area = Some(self.area.map_or(point, |area| area.and(point)));
+        }
+    }
+
+    fn add_box(&mut self, state: &State, x: f32, y: f32, width: f32, height: f32) {
+        let area = Area::new(x, y, x + width, y + height).under(state.page);
+        self.is_box = self.area.is_none() && state.page.is_upright();
+        self.area = Some(self.area.map_or(area, |before| before.and(area)));
+    }
+
+    /// Ends the path; it may become the clip.
+    fn close(&mut self, state: &mut State) {
+        if self.clips {
+            state.clip = self.area.map_or(Area::NOTHING, |area| area.within(state.clip));
+            state.clip_is_box &= self.is_box;
+        }
+        *self = Path::default();
+    }
+}
+
+fn matrix_of(document: &Document, form: &Stream) -> Matrix {
+    let matrix = form.dict.get_deref(b"Matrix", document).and_then(Object::as_array).ok();
+    matrix.and_then(|matrix| Matrix::of(matrix)).unwrap_or(Matrix::NONE)
+}
+
+/// What an annotation shows in its present state.
+fn appearance<'a>(document: &'a Document, annotation: &'a Dictionary) -> Option<&'a Stream> {
+    let all = document.get_dict_in_dict(annotation, b"AP").ok()?;
+    match all.get_deref(b"N", document).ok()? {
+        Object::Stream(form) => Some(form),
+        Object::Dictionary(states) => {
+            let state = annotation.get_deref(b"AS", document).and_then(Object::as_name).ok()?;
+            states.get_deref(state, document).and_then(Object::as_stream).ok()
+        }
+        _ => None,
+    }
+}
+
+/// What a viewer writes for an annotation that does not say how it looks.
+fn typed(document: &Document, annotation: &Dictionary, kind: &[u8]) -> Option<String> {
+    let value = match kind {
+        b"FreeText" => annotation.get_deref(b"Contents", document).ok()?,
+        b"Widget" => {
+            // A field and its widget may be two objects.
+            let parent = document.get_dict_in_dict(annotation, b"Parent").ok();
+            let inherited = |name: &[u8]| {
+                let own = annotation.get_deref(name, document).ok();
+                own.or_else(|| parent?.get_deref(name, document).ok())
+            };
+            let field = inherited(b"FT")?.as_name().ok()?;
+            let flags = inherited(b"Ff").and_then(|flags| flags.as_i64().ok()).unwrap_or(0);
+            let password = flags & (1 << 13) != 0;
+            if !(field == b"Tx" && !password || field == b"Ch") {
+                return None;
+            }
+            inherited(b"V")?
+        }
+        _ => return None,
+    };
+    lopdf::decode_text_string(value).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// A direction in degrees and as a vector. Nearly level and nearly upright lines are level and upright.
+fn direction((x, y): (f32, f32)) -> (i32, (f32, f32)) {
+    let degrees = y.atan2(x).to_degrees();
+    let degrees = if degrees.is_finite() { degrees.round() as i32 } else { 0 };
+    let quarter = (degrees as f32 / 90.0).round() as i32 * 90;
+    let degrees = if (degrees - quarter).abs() <= 2 { quarter } else { degrees };
+    match degrees.rem_euclid(360) {
+        0 => (0, (1.0, 0.0)),
+        90 => (90, (0.0, 1.0)),
+        180 => (180, (-1.0, 0.0)),
+        270 => (270, (0.0, -1.0)),
+        degrees => {
+            let (y, x) = (degrees as f32).to_radians().sin_cos();
+            (degrees, (x, y))
+        }
+    }
 }

@@ -45,6 +45,28 @@ impl Sample {
         Sample { objects, trailer: "" }
     }
 
+    /// One page, whose own font is F1, with more entries in its resources, itself and the catalogue. More objects begin
+    /// with number 7; an object that ends in a stream is its dictionary's entries, `stream` and the content.
+    pub(crate) fn page(content: &[u8], resources: &str, page: &str, catalogue: &str, more: &[&str]) -> Sample {
+        let more: Vec<Vec<u8>> = more
+            .iter()
+            .map(|object| match object.split_once("stream ") {
+                Some((entries, content)) => stream(entries, content.as_bytes()),
+                None => object.as_bytes().to_vec(),
+            })
+            .collect();
+        let mut sample = Sample::of(&[content], &more, "");
+        sample.objects[0] = format!("<< /Type /Catalog /Pages 2 0 R {catalogue} >>").into_bytes();
+        let boxed = if page.contains("/MediaBox") { "" } else { "/MediaBox [0 0 612 792]" };
+        let fonts = if resources.contains("/Font") { "" } else { "/Font << /F1 3 0 R >>" };
+        sample.objects[4] = format!(
+            "<< /Type /Page /Parent 2 0 R {boxed} /Contents 6 0 R /Resources << {fonts} {resources} >> {page} >>"
+        )
+        .into_bytes();
+        sample.objects[3] = b"<< >>".to_vec();
+        sample
+    }
+
     pub(crate) fn report() -> Sample {
         let first = b"BT /F1 12 Tf 72 700 Td (The harbour was dredged in March and is eleven) Tj 0 -14 Td [(metres) -300 (deep ag) 20 (ain.)] TJ \
                       0 -40 Td (A second paragraph says that the quay wall holds.) Tj ET";
@@ -132,7 +154,46 @@ pub(crate) fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         }
         sample.bytes()
     };
+    let all_codes = Sample::page(
+        &b"BT /F2 9 Tf (abcd) Tj ET ".repeat(1_000),
+        "/Font << /F2 7 0 R >>",
+        "",
+        "",
+        &[
+            "<< /Type /Font /Subtype /Type0 /Encoding 8 0 R /ToUnicode 8 0 R /DescendantFonts [7 0 R] >>",
+            "/CMapName /X stream begincodespacerange <00000000> <ffffffff> endcodespacerange beginbfrange <00000000> <ffffffff> <0041> endbfrange",
+        ],
+    );
+    let conditions = Sample::page(
+        &b"/OC /L BDC EMC ".repeat(100_000),
+        "/Properties << /L 7 0 R >>",
+        "",
+        "/OCProperties << /D << >> >>",
+        &["<< /Type /OCMD /VE [/And 8 0 R 8 0 R] /OCGs 7 0 R >>", "[/Or 8 0 R 8 0 R 7 0 R]"],
+    );
+    let notes = Sample::page(
+        b"",
+        "",
+        &format!("/Annots [{}]", "7 0 R ".repeat(50_000)),
+        "",
+        &[
+            "<< /Subtype /FreeText /Rect [0 0 99 99] /AP << /N 8 0 R >> >>",
+            &format!("/Subtype /Form /BBox [0 0 9 9] stream {}", "q 0 0 9 9 re f Q ".repeat(100_000)),
+        ],
+    );
+    let crowded = Sample::page(
+        &b"BT /F1 9 Tf 99 99 Td (x) Tj ET ".repeat(100_000),
+        "",
+        &format!("/Annots [{}]", "7 0 R ".repeat(50_000)),
+        "",
+        &["<< /Subtype /FreeText /Rect [0 0 99 99] /Contents (note) >>"],
+    );
     vec![
+        ("many notes in a crowd", crowded.bytes()),
+        ("a table of all codes", all_codes.bytes()),
+        ("conditions within themselves", conditions.bytes()),
+        ("fifty thousand notes", notes.bytes()),
+        ("grounds and letters", text(&b"0 0 99 99 re f BT /F1 9 Tf 700 700 Td (x) Tj ET ".repeat(100_000))),
         ("a page that unpacks to 200 MB", text(&vec![b' '; 200_000_000])),
         ("text without end", text(&b"BT /F1 12 Tf (all work and no play) Tj ET ".repeat(200_000))),
         ("states saved without end", text(&b"q ".repeat(2_000_000))),
