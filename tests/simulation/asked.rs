@@ -378,10 +378,12 @@ pub async fn check(world: &World, agents: &[Arc<Agent>]) -> Vec<Job> {
             let given = world.asked.find(&uid).unwrap_or_else(|| panic!("nobody was given this quote: {job:?}"));
             assert!(bought.insert(uid), "a quote buys once: {job:?}");
             let nonce = job.payment.as_ref().map(|payment| payment.nonce);
-            let notes = agent.notes.lock().unwrap();
-            let mut broadcast = notes.shown.iter().filter(|shown| shown.by_stranger);
-            let by_stranger = broadcast.any(|shown| Some(shown.authorization.nonce) == nonce);
-            given.check_purchase(&job, by_stranger);
+            {
+                let notes = agent.notes.lock().unwrap();
+                let mut broadcast = notes.shown.iter().filter(|shown| shown.by_stranger);
+                let by_stranger = broadcast.any(|shown| Some(shown.authorization.nonce) == nonce);
+                given.check_purchase(&job, by_stranger);
+            }
             let made: Option<Made> =
                 world.db.get_latest(&world.db.tables.jobs, made_key(job.request_id)).await.unwrap();
             let makes = job.tool == BY_ROUTE.name && job.outcome == Some(Outcome::Completed);
