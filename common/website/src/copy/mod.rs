@@ -1,0 +1,9 @@
+//! From a brief to a plan: which sections there are and what they say.
+
+use crate::brief::Brief;
+use crate::plan::{Look, Plan};
+
+/// Plans a site. `look` was chosen by `design::choose`.
+pub fn plan(_brief: &Brief, _look: Look) -> Plan {
+    unimplemented!()
+}
