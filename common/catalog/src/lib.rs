@@ -12,6 +12,7 @@ use tools::Runner;
 use tools::chore::Chore;
 use tools::pages::BROWSER;
 use tools::spec::{Catalog, ToolSpec};
+use tools_build::build;
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_people::{enrichment, rdap, vendors, verification};
@@ -36,21 +37,26 @@ macro_rules! sell {
 }
 
 sell! {
-    tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
+    tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice, build;
     families: research, enrichment, verification, lookups, local,
 }
 
 /// Every tool.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: specs(),
-    quoters: vec![&tools_email::quote::QUOTER, &tools_sms::quote::QUOTER, &tools_voice::quote::QUOTER],
+    quoters: vec![
+        &tools_email::quote::QUOTER,
+        &tools_sms::quote::QUOTER,
+        &tools_voice::quote::QUOTER,
+        &tools_build::quote::QUOTER,
+    ],
     providers,
     asked,
     has_country: number::has_country,
 });
 
 /// What the worker does every hour.
-pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE];
+pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE];
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {
@@ -78,7 +84,7 @@ fn asked() -> Vec<&'static str> {
 
 /// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
 /// catalog changes and this does not.
-pub const UPDATED: &str = "2026-11-23T00:00:00Z";
+pub const UPDATED: &str = "2026-11-28T00:00:00Z";
 
 #[cfg(test)]
 mod tests {

@@ -64,6 +64,8 @@ pub enum NotificationKind {
     WebhookFailed,
     /// The agent's mailbox refuses mails today.
     EmailRefused,
+    /// A site that was built for the agent will be taken down, or was.
+    SiteExpiring,
 }
 
 /// A notification to raise.

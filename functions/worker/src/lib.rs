@@ -113,6 +113,7 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             tools_email::events::take(&engine.toolbox, mail, &event).await?;
             log::event("mail", json!({"ms": since()}));
         }
+        Message::Lead(lead) => tools_build::leads::deliver(&engine.toolbox, &lead).await?,
         Message::Delivery { .. } => return Err(StoreError::new("deliveries belong in their own queue")),
         Message::Page { .. } | Message::Unlist { .. } | Message::Visit { .. } => {
             return Err(StoreError::new("messages for the index belong in its own queue"));

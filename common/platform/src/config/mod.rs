@@ -42,6 +42,9 @@ pub struct Config {
     pub metric_namespace: String,
     /// `PUBLIC_BASE_URL`: the origin agents use, without a trailing slash. Default: taken from each request's host.
     pub base_url: Option<String>,
+    /// `SITES_URL`: the origin of the sites that agents have built, without a trailing slash. It must be another host than the
+    /// service's. Default: none; no site can be built.
+    pub sites_url: Option<String>,
     /// `ALLOWED_ORIGINS`: comma-separated origins of web pages that may call `/mcp`, beside the service's own. Default:
     /// none.
     pub allowed_origins: Vec<String>,
@@ -465,6 +468,7 @@ impl Config {
             metric_namespace: env.metric_namespace().unwrap_or_else(|| service_name.clone()),
             service_name,
             base_url: env.url("PUBLIC_BASE_URL"),
+            sites_url: env.url("SITES_URL"),
             allowed_origins: env.allowed_origins(),
             token_prefixes: env.token_prefixes(),
             rate_limit_scale: env.rate_limit_scale(),

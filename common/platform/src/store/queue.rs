@@ -8,6 +8,7 @@ use base::clock::Timestamp;
 use base::ids::{AgentId, EndpointId, EventId, RequestId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::aws::Aws;
 use super::{BoxFuture, StoreError};
@@ -45,12 +46,26 @@ pub enum Message {
     Delivery { agent: AgentId, endpoint: EndpointId, event: EventId },
     /// Take a mail that SES stored into the mailboxes (on the queue of received mail). `mail`: what SES said of it.
     Mail { event: String, mail: Value },
+    /// Take what a visitor wrote in a site's form into the mailbox of its owner (on the queue of built-in tools).
+    Lead(Lead),
     /// Index the page in this blob (on the index queue).
     Page { key: String },
     /// Remove a page from the index, by its address in the form of `search::address::same_page`.
     Unlist { page: String },
     /// Read a page that the operator wants in the index.
     Visit { url: String },
+}
+
+/// What a visitor of a site wrote. It was checked when it was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    pub id: Uuid,
+    /// The site.
+    pub build: Uuid,
+    pub at: Timestamp,
+    pub name: String,
+    pub email: String,
+    pub message: String,
 }
 
 impl Message {

@@ -6,6 +6,7 @@
 //! pages can. Only GETs are made: reading a page must not change anything.
 
 mod cdp;
+mod site;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use self::cdp::{Cdp, Event};
+pub use self::site::{SiteFile, SiteFiles, SiteView, Viewed};
 use crate::config::Redacted;
 use crate::net::{Fetcher, Page, PlainHttp};
 
@@ -154,7 +156,7 @@ impl Window<'_> {
         let node = &document["root"]["nodeId"];
         let html = self.cdp.call("DOM.getOuterHTML", json!({"nodeId": node})).await?;
         let html = html["outerHTML"].as_str().ok_or("it has no document")?.to_owned();
-        let picture = if self.with_picture { Some(self.picture().await?) } else { None };
+        let picture = if self.with_picture { Some(picture(&mut self.cdp, WINDOW).await?) } else { None };
         let most = self.fetcher.policy().max_decoded_bytes;
         let truncated = self.page.truncated || html.len() > most;
         let mut body = html.into_bytes();
@@ -163,29 +165,8 @@ impl Window<'_> {
         Ok(Shown { page: Page { content_type, body, truncated, ..self.page }, picture })
     }
 
-    /// Opens an empty page in its own browser context, which is deleted with the connection.
     async fn open(&mut self) -> Result<(), String> {
-        let alone = json!({"disposeOnDetach": true, "proxyServer": NOWHERE, "proxyBypassList": "<-loopback>"});
-        let place = self.cdp.call("Target.createBrowserContext", alone).await?["browserContextId"].take();
-        let no_files = json!({"behavior": "deny", "browserContextId": place});
-        self.cdp.call("Browser.setDownloadBehavior", no_files).await?;
-        let (width, height) = WINDOW;
-        let blank = json!({"url": "about:blank", "browserContextId": place, "width": width, "height": height});
-        // The id of the main frame is the id of its target.
-        self.frame = self.cdp.call("Target.createTarget", blank).await?["targetId"].take();
-        let attached = self.cdp.call("Target.attachToTarget", json!({"targetId": self.frame, "flatten": true})).await?;
-        self.cdp.session = attached["sessionId"].as_str().map(str::to_owned);
-        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        for (method, params) in [
-            ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
-            ("Network.enable", json!({})),
-            ("Network.setBypassServiceWorker", json!({"bypass": true})),
-            ("Page.enable", json!({})),
-            ("Page.addScriptToEvaluateOnNewDocument", json!({"source": SHUT})),
-            ("Emulation.setDeviceMetricsOverride", metrics),
-        ] {
-            self.cdp.call(method, params).await?;
-        }
+        self.frame = open(&mut self.cdp).await?;
         Ok(())
     }
 
@@ -279,16 +260,46 @@ impl Window<'_> {
     async fn refuse(&mut self, id: &str) -> Result<(), String> {
         self.cdp.send("Fetch.failRequest", json!({"requestId": id, "errorReason": "BlockedByClient"})).await.map(drop)
     }
+}
 
-    async fn picture(&mut self) -> Result<Vec<u8>, String> {
-        let metrics = self.cdp.call("Page.getLayoutMetrics", json!({})).await?;
-        let height =
-            metrics["cssContentSize"]["height"].as_f64().unwrap_or_default().clamp(f64::from(WINDOW.1), MAX_HEIGHT);
-        let clip = json!({"x": 0, "y": 0, "width": WINDOW.0, "height": height, "scale": 1});
-        let ask = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
-        let picture = self.cdp.call("Page.captureScreenshot", ask).await?;
-        picture["data"].as_str().and_then(base64_any).ok_or_else(|| "it returned no screenshot".to_owned())
+/// Opens an empty page in its own browser context, which is deleted with the connection. Each of its requests is paused. Returns
+/// the id of its main frame.
+async fn open(cdp: &mut Cdp) -> Result<Value, String> {
+    let alone = json!({"disposeOnDetach": true, "proxyServer": NOWHERE, "proxyBypassList": "<-loopback>"});
+    let place = cdp.call("Target.createBrowserContext", alone).await?["browserContextId"].take();
+    let no_files = json!({"behavior": "deny", "browserContextId": place});
+    cdp.call("Browser.setDownloadBehavior", no_files).await?;
+    let (width, height) = WINDOW;
+    let blank = json!({"url": "about:blank", "browserContextId": place, "width": width, "height": height});
+    // The id of the main frame is the id of its target.
+    let frame = cdp.call("Target.createTarget", blank).await?["targetId"].take();
+    let attached = cdp.call("Target.attachToTarget", json!({"targetId": frame, "flatten": true})).await?;
+    cdp.session = attached["sessionId"].as_str().map(str::to_owned);
+    for (method, params) in [
+        ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+        ("Network.enable", json!({})),
+        ("Network.setBypassServiceWorker", json!({"bypass": true})),
+        ("Page.enable", json!({})),
+        ("Page.addScriptToEvaluateOnNewDocument", json!({"source": SHUT})),
+        ("Emulation.setDeviceMetricsOverride", metrics(width, height)),
+    ] {
+        cdp.call(method, params).await?;
     }
+    Ok(frame)
+}
+
+/// A PNG of the whole page, down to [`MAX_HEIGHT`].
+async fn picture(cdp: &mut Cdp, (width, height): (u32, u32)) -> Result<Vec<u8>, String> {
+    let metrics = cdp.call("Page.getLayoutMetrics", json!({})).await?;
+    let height = metrics["cssContentSize"]["height"].as_f64().unwrap_or_default().clamp(f64::from(height), MAX_HEIGHT);
+    let clip = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+    let ask = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+    let picture = cdp.call("Page.captureScreenshot", ask).await?;
+    picture["data"].as_str().and_then(base64_any).ok_or_else(|| "it returned no screenshot".to_owned())
+}
+
+fn metrics(width: u32, height: u32) -> Value {
+    json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false})
 }
 
 /// The DevTools answer to an intercepted request.
