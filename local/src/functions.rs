@@ -15,6 +15,7 @@ use gate::approvals::Notices;
 use gate::jobs::{self, Engine};
 use gate::push::{Pusher, Sender};
 use gate::secrets::{self, ServiceKeys};
+use hosting::Hosting;
 use indexer::Indexer;
 use ledger::cards::Cards;
 use ledger::payments::treasury::Treasury;
@@ -99,6 +100,8 @@ impl Queues {
 pub struct Functions {
     /// The router of each group, by the group's name.
     pub groups: HashMap<&'static str, Router>,
+    /// The function that shows sites, on a host of its own.
+    pub hosting: Router,
     /// Each function's tables and blobs, with its identity.
     pub apps: BTreeMap<&'static str, App>,
     /// Toolboxes of the functions that ask providers.
@@ -146,6 +149,9 @@ impl SharedResources {
         let voice = open("voice").await?;
         let call_hooks = voice.keys().await?.webhooks;
         let voice = voice.gate(&[]).await?;
+        let builds = open("builds").await?.gate(&[]).await?;
+        let hosting = open("hosting").await?;
+        let hosting = hosting::router(Hosting::new(hosting.app.clone(), hosting.queue("JOB_QUEUE_URL")?));
         let credits = open("credits").await?;
         let cards = Cards::configured(&credits.config, &credits.connections.http);
         let credits = credits.gate(credits::RUNNERS).await?;
@@ -190,11 +196,13 @@ impl SharedResources {
             ("mcp", mcp_toolbox),
             ("messaging", messaging.engine.toolbox.clone()),
             ("voice", voice.engine.toolbox.clone()),
+            ("builds", builds.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
             (messaging::GROUP, messaging::router(Arc::new(messaging))),
             (voice::GROUP, voice::router(Arc::new(voice), call_hooks)),
+            (builds::GROUP, builds::router(Arc::new(builds))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
             ("souls", souls::router(Arc::new(souls))),
@@ -267,6 +275,7 @@ impl SharedResources {
         let socket = Socket { app: socket.app, sender };
         Ok(Functions {
             groups,
+            hosting,
             apps,
             toolboxes,
             worker: Arc::new(worker),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::middleware::from_fn_with_state;
 use base::clock::{Clock, Timestamp};
 use catalog::CATALOG;
@@ -33,7 +34,7 @@ use crate::gateway::{self, Groups};
 use crate::iam::{Guard, Roles};
 use crate::queue::LocalQueue;
 use crate::settings::Settings;
-use crate::{Error, database, library, report, site, smtp, sockets, state, stream};
+use crate::{Error, database, http_api, library, report, site, smtp, sockets, state, stream};
 
 /// How often the scheduler runs here; deployed, every minute.
 const SCHEDULE: Duration = Duration::from_secs(2);
@@ -140,7 +141,7 @@ impl Options {
     }
 
     /// The environment, with values from the local chain and the embedded database where it has none.
-    fn completed(&self, endpoint: &str, secret: &str) -> HashMap<String, String> {
+    fn completed(&self, endpoint: &str, secret: &str, sites_url: &str) -> HashMap<String, String> {
         let mut environment = self.environment.clone();
         let mut default = |name: &str, value: &str| {
             // No default if the environment names a secret instead.
@@ -156,6 +157,7 @@ impl Options {
         default("SERVICE_SECRET", secret);
         default("ACP_BEARER_TOKENS", "local-acp-token");
         default("EMAIL_DOMAINS", "agents.test");
+        default("SITES_URL", sites_url);
         if let Some(chain) = &self.chain {
             default("CHAIN_ID", &chain.chain_id().to_string());
             default("CHAIN_RPC_URL", chain.rpc_url());
@@ -173,8 +175,10 @@ impl Stack {
     pub async fn start(options: Options) -> Result<Stack, Error> {
         let settings = Settings::read(&options.environment)?;
         let open_to_pages = settings.open_to_pages;
-        let site_listener = site_listener(options.state.as_deref()).await?;
+        let site_listener = kept_listener(options.state.as_deref(), "site-port").await?;
         let site_address = site_listener.local_addr()?;
+        let hosting_listener = kept_listener(options.state.as_deref(), "sites-port").await?;
+        let sites_url = format!("http://{}", hosting_listener.local_addr()?);
         let smtp_listener = smtp::listen(settings.smtp_port).await?;
         let given = options.environment.get("AWS_ENDPOINT_URL");
         let endpoint = match (given, &options.state) {
@@ -184,7 +188,7 @@ impl Stack {
         };
         // The state's folder, if this stack runs the database.
         let kept = options.state.as_ref().filter(|_| given.is_none());
-        let environment = options.completed(&endpoint, &secret(&options)?);
+        let environment = options.completed(&endpoint, &secret(&options)?, &sites_url);
         let listener = settings.listen().await?;
         let base_url = format!("http://{}", listener.local_addr()?);
         let mut config = Config::read(|name| environment.get(name).cloned())?;
@@ -281,6 +285,13 @@ impl Stack {
         let router = router.into_make_service_with_connect_info::<SocketAddr>();
         tasks.spawn(async move { drop(axum::serve(listener, router).await) });
         tasks.spawn(async move { drop(axum::serve(site_listener, site::router()).await) });
+        let hosting = functions.hosting.clone();
+        let hosting = Router::new().fallback(move |request| {
+            let hosting = hosting.clone();
+            async move { http_api::handle(request, move |_, _| Some(hosting)).await }
+        });
+        let hosting = hosting.into_make_service_with_connect_info::<SocketAddr>();
+        tasks.spawn(async move { drop(axum::serve(hosting_listener, hosting).await) });
         tasks.spawn(smtp::serve(smtp_listener, mailboxes));
         if let (Some(chain), Some(_)) = (&stack.chain, &options.state) {
             tasks.spawn(keep_time(chain.clone()));
@@ -426,9 +437,9 @@ fn secret(options: &Options) -> Result<String, Error> {
     }
 }
 
-/// Listens for the demo site, on the same port as before if possible, so that earlier calls for its pages stay valid.
-async fn site_listener(state: Option<&Path>) -> Result<TcpListener, Error> {
-    let kept = state.map(|state| state.join("site-port"));
+/// Listens on the same port as before if possible, so that earlier addresses of sites stay valid. `name`: of the file that keeps it.
+async fn kept_listener(state: Option<&Path>, name: &str) -> Result<TcpListener, Error> {
+    let kept = state.map(|state| state.join(name));
     let before = kept.as_ref().and_then(|kept| std::fs::read_to_string(kept).ok());
     if let Some(Ok(port)) = before.map(|port| port.parse::<u16>())
         && let Ok(listener) = TcpListener::bind(("127.0.0.1", port)).await

@@ -56,6 +56,7 @@ pub fn groups(
         ("credits", credits::router(gate.clone(), None)),
         (messaging::GROUP, messaging::router(gate.clone())),
         (voice::GROUP, voice::router(gate.clone(), hooks)),
+        (builds::GROUP, builds::router(gate.clone())),
         (knowledge::GROUP, knowledge::router(gate)),
     ])
 }

@@ -164,6 +164,7 @@ static SAID: &[(&str, &str)] = &[
     ("sms", "text message"),
     ("phone_number", "buy get own"),
     ("voice", "phone ring dial talk speak ask"),
+    ("build", "website web site homepage landing page make create design host publish portfolio"),
     ("research", "investigate write report"),
     ("research_people", "find employees engineers developers managers leads candidates work"),
     ("enrich_email", "somebody somebodys"),
