@@ -67,21 +67,29 @@ pub struct Inks {
 impl Inks {
     /// From the primary colour: a neighbour or a contrast of its hue, a dark and a pale one. None of them is violet unless the
     /// primary is.
-    pub fn of(primary: Rgb, name: &str) -> Inks {
+    pub fn of(primary: Rgb, subject: Subject, name: &str) -> Inks {
         let mut random = Random(hash(&["inks", name]));
         let main = Lch::from(primary);
-        let turn = *random.pick(&[55.0, -55.0, 150.0, -150.0, 180.0]);
-        let mut hue = (main.h + turn).rem_euclid(360.0);
-        if (265.0..345.0).contains(&hue) {
-            hue = 75.0;
+        // Things have the colours of earth, patterns may have any but violet and pink.
+        let natural = matches!(subject, Subject::Bread | Subject::Vessels | Subject::Plates | Subject::Leaves);
+        let mut hue = if natural {
+            *random.pick(&[75.0, 48.0, 100.0])
+        } else {
+            (main.h + random.pick(&[55.0, -55.0, 150.0, -150.0, 180.0])).rem_euclid(360.0)
+        };
+        let near = |a: f64, b: f64| (a - b).abs() < 22.0;
+        if !(15.0..265.0).contains(&hue) || near(hue, main.h) {
+            hue = if near(main.h, 80.0) { 35.0 } else { 80.0 };
         }
         // A grey primary gets a grey family with one warm guest.
         let hue = if main.c < 0.03 { 60.0 } else { hue };
         let second = Lch::new(if main.l > 0.7 { 0.52 } else { 0.78 }, 0.13, hue).rgb();
         let deep = Lch::new(0.27, main.c.min(0.06), main.h).rgb();
-        let pale = Lch::new(0.94, main.c.min(0.035), main.h).rgb();
+        // Paper beside a warm colour is sand, not skin.
+        let paper = if (15.0..80.0).contains(&main.h) { 80.0 } else { main.h };
+        let pale = Lch::new(0.94, main.c.min(0.035), paper).rgb();
         let ground = if contrast(primary, pale) > 1.7 { pale } else { deep };
-        let pale = if ground == pale { Lch::new(0.86, main.c.min(0.06), main.h).rgb() } else { pale };
+        let pale = if ground == pale { Lch::new(0.86, main.c.min(0.06), paper).rgb() } else { pale };
         Inks { ground, main: primary, second, deep: if ground == deep { pale } else { deep }, pale }
     }
 }
@@ -114,8 +122,9 @@ pub fn stamp(subject: Subject, inks: &Inks, name: &str) -> String {
     paper.push_str("H12");
     paper.push_str(&"v-6a6 6 0 0 0 0 -12".repeat(14));
     format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"><path d="{paper}z" fill="{}"/>{picture}</svg>"#,
-        Lch::new(0.97, 0.006, Lch::from(inks.main).h).rgb().hex()
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"><path d="{paper}z" fill="{}" stroke="{}"/>{picture}</svg>"#,
+        Lch::new(0.97, 0.006, Lch::from(inks.main).h).rgb().hex(),
+        Lch::new(0.7, 0.01, Lch::from(inks.main).h).rgb().hex()
     )
 }
 

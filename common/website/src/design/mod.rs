@@ -60,8 +60,8 @@ fn text(path: impl Into<String>, content_type: &'static str, text: String) -> Fi
 
 fn drawings(plan: &Plan) -> Vec<File> {
     let primary = Grounds::of(&plan.look, false).primary;
-    let inks = Inks::of(primary, &plan.name);
     let subject = drawing::subject(plan.kind, &subject_texts(plan));
+    let inks = Inks::of(primary, subject, &plan.name);
     let icon = mark::icon(&plan.name, primary, text_on(primary), plan.look.corners);
     let (path, drawn) = match plan.look.layout {
         Layout::Letter => ("/stamp.svg", drawing::stamp(subject, &inks, &plan.name)),

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, html};
 
 use super::drawing;
-use super::sections::{body, class};
+use super::sections::{body, class, contact};
 use super::site::Site;
 use super::style::Grounds;
 use crate::brief::PicturePlace;
@@ -95,7 +95,7 @@ fn editorial(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest:
         main id="main" {
             section.opening.grid id=[id] { (headline(opening)) (stand(site, here, opening)) (plate(site, here)) }
             @for section in rest {
-                section.section.grid class=(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.section.grid.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
                     (heading(site, section))
                     div.body { (body(site, section, here)) }
                 }
@@ -110,11 +110,13 @@ fn editorial(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest:
 
 fn sidebar(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     html! {
-        header.side.on-primary { (site.brand()) (site.tagline()) (site.nav(here, site.labels.menu)) (site.lines()) }
+        header.side.on-primary {
+            div.inner { (site.brand()) (site.tagline()) (site.nav(here, site.labels.menu)) (site.lines()) }
+        }
         main id="main" {
             section.opening id=[id] { (plate(site, here)) (headline(opening)) (stand(site, here, opening)) }
             @for section in rest {
-                section.section class=(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
                     (heading(site, section))
                     div.body { (body(site, section, here)) }
                 }
@@ -143,7 +145,7 @@ fn poster(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                 (plate(site, here))
             }
             @for (number, section) in rest.iter().enumerate() {
-                section.band class={ (class(section)) " " (ground(number)) } id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.band.(class(section)).(ground(number)) id=(section.id) aria-labelledby=(heading_id(section)) {
                     div.wrap { (heading(site, section)) div.body { (body(site, section, here)) } }
                 }
             }
@@ -165,7 +167,7 @@ fn ledger(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                     (plate(site, here))
                 }
                 @for section in rest {
-                    section.section class=(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                    section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
                         (heading(site, section))
                         div.body { (body(site, section, here)) }
                     }
@@ -190,9 +192,14 @@ fn split(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[S
                 (plate(site, here))
             }
             @for (number, section) in rest.iter().enumerate() {
-                section.section.flip[number % 2 == 1] class=(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
-                    div.half.title class=(grounds[number % 4]) { (heading(site, section)) }
-                    div.half.body { (body(site, section, here)) }
+                section.section.flip[number % 2 == 1].(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                    @if let Some((words, form)) = contact(site, section) {
+                        div.half.title.(grounds[number % 4]) { (heading(site, section)) (words) }
+                        div.half.body { (form) }
+                    } @else {
+                        div.half.title.(grounds[number % 4]) { (heading(site, section)) }
+                        div.half.body { (body(site, section, here)) }
+                    }
                 }
             }
         }
@@ -218,7 +225,7 @@ fn letter(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                     @if here == "/" && site.picture(PicturePlace::Hero).is_some() { (plate(site, here)) }
                 }
                 @for section in rest {
-                    section.section class=(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                    section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
                         (heading(site, section))
                         div.body { (body(site, section, here)) }
                     }

@@ -70,6 +70,16 @@ pub fn body(site: &Site, section: &Section, here: &str) -> Markup {
     }
 }
 
+/// A section with a form in two parts: how to reach the owner, and the form.
+pub fn contact(site: &Site, section: &Section) -> Option<(Markup, Markup)> {
+    match (&section.content, site.leads) {
+        (Content::Contact { text: words, email, phone, address, form: true }, Some(leads)) => {
+            Some((html! { (text(words)) (reach(email, phone, address)) }, form_to(site, &section.id, leads)))
+        }
+        _ => None,
+    }
+}
+
 fn opening(intro: &str) -> Markup {
     html! { @if !intro.is_empty() { p.intro { (intro) } } }
 }

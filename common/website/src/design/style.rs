@@ -60,7 +60,7 @@ impl Grounds {
             (_, true, Ground::Tint) => Lch::new(0.215, hue.c.min(0.03), hue.h).rgb(),
             (_, false, Ground::Plain) => Lch::new(0.993, hue.c.min(0.002), hue.h).rgb(),
             // Pale warm tints are the cream of everybody's page: a warm hue is either a colour or none.
-            (_, false, Ground::Tint) if (25.0..115.0).contains(&hue.h) => Lch::new(0.915, hue.c.min(0.06), hue.h).rgb(),
+            (_, false, Ground::Tint) if (15.0..115.0).contains(&hue.h) => Lch::new(0.93, hue.c.min(0.055), hue.h.max(78.0)).rgb(),
             (_, false, Ground::Tint) => Lch::new(0.95, hue.c.min(0.028), hue.h).rgb(),
         };
         let page = Roles::on(bg, primary);
@@ -140,11 +140,13 @@ fn scale(look: &Look) -> String {
         Corners::Soft => ("5px", "3px"),
         Corners::Round => ("2rem", "1.25rem"),
     };
+    // The biggest headline of a poster: condensed letters fill the same width at a larger size.
+    let giant = 8.0 * pair.grow * pair.grow;
     let field = if look.corners == Corners::Round { ".9rem" } else { control };
     let tight = if look.fonts == Fonts::Notice { 1.0 } else { 1.12 };
     let _ = write!(
         css,
-        "--u:{};--gutter:clamp(1.125rem,4.5vw,5rem);--cell:clamp(1.125rem,1.6vw,1.5rem);--cell-y:{}rem;--leading:{leading};--tight:{tight};--tightest:{};",
+        "--u:{};--gutter:clamp(1.125rem,4.5vw,5rem);--cell:clamp(1.125rem,1.6vw,1.5rem);--cell-y:{}rem;--leading:{leading};--tight:{tight};--tightest:{};--giant:clamp(var(--t6),{giant:.1}vw,13rem);",
         fluid(space, space * 1.45),
         space * 0.8,
         tight - 0.08
