@@ -148,11 +148,16 @@ pub fn reach(email: &str, phone: &str, address: &str) -> Markup {
         @if !(email.is_empty() && phone.is_empty() && address.is_empty()) {
             address.lines {
                 @if !email.is_empty() { p { a href=(format!("mailto:{}", email.trim())) { (email) } } }
-                @if !phone.is_empty() { p { a href=(format!("tel:{dial}")) { bdi { (phone) } } } }
+                @if !phone.is_empty() { p { a href=(format!("tel:{dial}")) { bdi { (unbroken(phone)) } } } }
                 @if !address.is_empty() { p.address { (address) } }
             }
         }
     }
+}
+
+/// A telephone number that stays on one line.
+fn unbroken(phone: &str) -> String {
+    phone.trim().replace(' ', "\u{a0}").replace('-', "\u{2011}")
 }
 
 /// The address of a page: lower case, `/a/b/`, of characters that need no escape.
