@@ -1,5 +1,7 @@
 //! From a brief to a plan: which sections there are and what they say.
 
+pub mod words;
+
 use crate::brief::Brief;
 use crate::plan::{Look, Plan};
 
