@@ -7,6 +7,7 @@ use super::sections::{body, class, contact};
 use super::site::Site;
 use super::style::Grounds;
 use crate::brief::PicturePlace;
+use crate::copy::words::dir;
 use crate::plan::{Content, Layout, Link, Mode, Page, Section};
 
 /// What opens a page: the headline and what belongs to it.
@@ -29,25 +30,25 @@ pub fn page(site: &Site, here: &str, page: &Page) -> String {
         _ => None,
     };
     let title = if page.title.is_empty() { &site.plan.name } else { &page.title };
-    let opening = Opening { headline: if opening.headline.is_empty() { &page.name } else { opening.headline }, ..opening };
+    let opening =
+        Opening { headline: if opening.headline.is_empty() { &page.name } else { opening.headline }, ..opening };
     document(site, title, &page.description, arranged(site, here, &opening, id, rest))
 }
 
 /// The page for addresses that do not exist.
 pub fn not_found(site: &Site) -> String {
-    let back = [Link { label: site.labels.home.to_owned(), to: "/".to_owned() }];
-    let opening = Opening { headline: site.labels.not_found, text: "", actions: &back };
-    document(site, site.labels.not_found, "", arranged(site, "", &opening, None, &[]))
+    let back = [Link { label: site.words.back_home.to_owned(), to: "/".to_owned() }];
+    let opening = Opening { headline: site.words.page_not_found, text: "", actions: &back };
+    document(site, site.words.page_not_found, "", arranged(site, "", &opening, None, &[]))
 }
 
 fn document(site: &Site, title: &str, description: &str, body: Markup) -> String {
     let look = &site.plan.look;
     let grounds = (Grounds::of(look, false), Grounds::of(look, true));
-    let rtl = ["ar", "he", "fa", "ur", "yi", "ps", "sd", "ug", "dv", "ckb"];
-    let language = site.plan.language.split('-').next().unwrap_or_default();
+    let language = &site.plan.language;
     let markup = html! {
         (DOCTYPE)
-        html lang=(site.plan.language) dir=(if rtl.contains(&language) { "rtl" } else { "ltr" }) {
+        html lang=(language) dir=(dir(language)) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -70,7 +71,7 @@ fn document(site: &Site, title: &str, description: &str, body: Markup) -> String
                 link rel="stylesheet" href=(site.at("/style.css"));
             }
             body {
-                a.skip href="#main" { (site.labels.skip) }
+                a.skip href="#main" { (site.words.skip_to_content) }
                 (body)
             }
         }
@@ -91,7 +92,7 @@ fn arranged(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: 
 
 fn editorial(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     html! {
-        header.head { (site.brand()) (site.tagline()) (site.nav(here, site.labels.menu)) }
+        header.head { (site.brand()) (site.tagline()) (site.nav(here, site.words.menu)) }
         main id="main" {
             section.opening.grid id=[id] { (headline(opening)) (stand(site, here, opening)) (plate(site, here)) }
             @for section in rest {
@@ -111,7 +112,7 @@ fn editorial(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest:
 fn sidebar(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     html! {
         header.side.on-primary {
-            div.inner { (site.brand()) (site.tagline()) (site.nav(here, site.labels.menu)) (site.lines()) }
+            div.inner { (site.brand()) (site.tagline()) (site.nav(here, site.words.menu)) (site.lines()) }
         }
         main id="main" {
             section.opening id=[id] { (plate(site, here)) (headline(opening)) (stand(site, here, opening)) }
@@ -134,7 +135,7 @@ fn poster(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
         ground => ground,
     };
     html! {
-        header.head.on-primary { (site.brand()) (site.nav(here, site.labels.menu)) }
+        header.head.on-primary { (site.brand()) (site.nav(here, site.words.menu)) }
         main id="main" {
             section.opening.band.on-primary id=[id] {
                 div.wrap {
@@ -160,7 +161,7 @@ fn poster(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
 fn ledger(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     html! {
         div.sheet {
-            header.head { (site.brand()) (site.nav(here, site.labels.menu)) }
+            header.head { (site.brand()) (site.nav(here, site.words.menu)) }
             main id="main" {
                 section.opening id=[id] {
                     div.words { (headline(opening)) (stand(site, here, opening)) }
@@ -185,7 +186,7 @@ fn ledger(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
 fn split(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     let grounds = ["on-surface", "on-primary", "on-surface", "on-deep"];
     html! {
-        header.head { (site.brand()) (site.nav(here, site.labels.menu)) }
+        header.head { (site.brand()) (site.nav(here, site.words.menu)) }
         main id="main" {
             section.opening id=[id] {
                 div.words { (headline(opening)) (stand(site, here, opening)) }
@@ -216,7 +217,7 @@ fn letter(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
             header.head {
                 div { (site.brand()) (site.tagline()) }
                 img.stamp src=(site.at("/stamp.svg")) width="240" height="288" alt="";
-                (site.nav(here, site.labels.menu))
+                (site.nav(here, site.words.menu))
             }
             main id="main" {
                 section.opening id=[id] {

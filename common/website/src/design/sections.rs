@@ -94,12 +94,13 @@ fn line(item: &Item) -> Markup {
 
 fn list(site: &Site, items: &[Item]) -> Markup {
     let noted = items.iter().any(|item| !item.note.is_empty());
-    let class = match (noted && site.plan.kind == Kind::Restaurant, noted, items.iter().all(|item| item.text.is_empty())) {
-        (true, ..) => "items dishes",
-        (_, true, _) => "items noted",
-        (.., true) => "items plain short",
-        _ => "items plain",
-    };
+    let class =
+        match (noted && site.plan.kind == Kind::Restaurant, noted, items.iter().all(|item| item.text.is_empty())) {
+            (true, ..) => "items dishes",
+            (_, true, _) => "items noted",
+            (.., true) => "items plain short",
+            _ => "items plain",
+        };
     html! {
         ul class=(class) {
             @for item in items { li.rich[!item.text.is_empty()] { (line(item)) (text(&item.text)) } }
@@ -122,14 +123,15 @@ fn priced(offer: &Offer) -> Markup {
 
 /// The form of the lead capture. `id` is the section's, so that two forms of a page do not share ids.
 fn form_to(site: &Site, id: &str, leads: &str) -> Markup {
-    let labels = &site.labels;
+    let words = site.words;
     let [name, email, message] = ["name", "email", "message"].map(|field| format!("{id}-{field}"));
     html! {
         form method="post" action=(leads) {
-            div { label for=(name) { (labels.name) } input id=(name) name="name" type="text" autocomplete="name" maxlength="200" required; }
-            div { label for=(email) { (labels.email) } input id=(email) name="email" type="email" autocomplete="email" maxlength="254" required; }
-            div { label for=(message) { (labels.message) } textarea id=(message) name="message" rows="5" maxlength="5000" required {} }
-            button type="submit" { (labels.send) }
+            div { label for=(name) { (words.name) } input id=(name) name="name" type="text" autocomplete="name" maxlength="200" required; }
+            div { label for=(email) { (words.email) } input id=(email) name="email" type="email" autocomplete="email" maxlength="254" required; }
+            div { label for=(message) { (words.message) } textarea id=(message) name="message" rows="5" maxlength="5000" required {} }
+            p.note { (words.privacy_note) }
+            button type="submit" { (words.send) }
         }
     }
 }

@@ -60,11 +60,15 @@ impl Grounds {
             (_, true, Ground::Tint) => Lch::new(0.215, hue.c.min(0.03), hue.h).rgb(),
             (_, false, Ground::Plain) => Lch::new(0.993, hue.c.min(0.002), hue.h).rgb(),
             // Pale warm tints are the cream of everybody's page: a warm hue is either a colour or none.
-            (_, false, Ground::Tint) if (15.0..115.0).contains(&hue.h) => Lch::new(0.93, hue.c.min(0.055), hue.h.max(78.0)).rgb(),
+            (_, false, Ground::Tint) if (15.0..115.0).contains(&hue.h) => {
+                Lch::new(0.93, hue.c.min(0.055), hue.h.max(78.0)).rgb()
+            }
             (_, false, Ground::Tint) => Lch::new(0.95, hue.c.min(0.028), hue.h).rgb(),
         };
         let page = Roles::on(bg, primary);
-        let deep = Lch::new(if dark { 0.135 } else { 0.26 }, tint.c.min(0.055), tint.h).rgb();
+        let deep =
+            if dark { Lch::new(0.15, tint.c.min(0.025), tint.h) } else { Lch::new(0.26, tint.c.min(0.055), tint.h) }
+                .rgb();
         Grounds {
             primary,
             page,
@@ -75,9 +79,18 @@ impl Grounds {
     }
 
     fn css(&self) -> String {
-        let mut css = format!(":root{{--primary:{};--line:{};{}}}\n", self.primary.hex(), self.page.ink.hex(), properties(&self.page));
+        let mut css = format!(
+            ":root{{--primary:{};--line:{};{}}}\n",
+            self.primary.hex(),
+            self.page.ink.hex(),
+            properties(&self.page)
+        );
         for (class, roles) in [("on-surface", &self.surface), ("on-primary", &self.colored), ("on-deep", &self.deep)] {
             let _ = writeln!(css, ".{class}{{{}}}", properties(roles));
+        }
+        if contrast(self.page.bg, WHITE) > 4.5 {
+            // Our drawings are as bright as day: not in the dark.
+            css.push_str("img[src$=\"/drawing.svg\"],.stamp{filter:brightness(.88)}");
         }
         css
     }
@@ -154,7 +167,13 @@ fn scale(look: &Look) -> String {
     let _ = write!(
         css,
         "--display:\"{}\",{};--text:\"{}\",{};--heavy:{};--quoted:{};--track:{};--r:{control};--r-plate:{plate};--r-field:{field};",
-        pair.display.name, pair.display.fallback, pair.text.name, pair.text.fallback, pair.heavy, pair.quoted, pair.track
+        pair.display.name,
+        pair.display.fallback,
+        pair.text.name,
+        pair.text.fallback,
+        pair.heavy,
+        pair.quoted,
+        pair.track
     );
     css
 }
