@@ -149,10 +149,23 @@ pub struct Look {
     /// The page's own colour, if the buyer named it.
     #[serde(default)]
     pub background: Option<String>,
+    /// The page's own colour where the buyer named none.
+    #[serde(default)]
+    pub ground: Ground,
     #[serde(default)]
     pub mode: Mode,
     pub corners: Corners,
     pub density: Density,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ground {
+    /// White, or nearly black.
+    #[default]
+    Plain,
+    /// A tint of the primary colour.
+    Tint,
 }
 
 /// Families of layouts, each with its own header, opening, rhythm of sections and footer.
