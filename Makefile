@@ -17,6 +17,9 @@ reset: ## Forget the local state: database, chain, results (also while it runs: 
 read: ## Pay for a page and read it with a stock client: make read URL=http://...
 	@local/read.sh "$(URL)"
 
+site: ## Build a website: make site BRIEF="A bakery in Lyon. Sourdough 4.50 EUR …" NAME="Four Miche"
+	@local/site.sh
+
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
 

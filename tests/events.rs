@@ -92,6 +92,11 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
             let pusher = Pusher { db: app.db.clone(), blobs: app.blobs.clone(), sender };
             json!(pusher::handle(&pusher, serde_json::from_value(event).unwrap(), app.clock.now()).await.unwrap())
         }
+        "hosting" => {
+            let event = serde_json::from_str(&event.to_string()).unwrap();
+            let router = hosting::router(hosting::Hosting::new(app.clone(), stack.queue.clone()));
+            json!(lambda::answer(router, LambdaEvent::new(event, Context::default())).await)
+        }
         http => {
             // Parsed from text, as the runtime does.
             let event = serde_json::from_str(&event.to_string()).unwrap();

@@ -79,6 +79,7 @@ mod abuse;
 mod approvals;
 mod browser;
 mod budgets;
+mod builds;
 mod cards;
 mod checkout;
 mod checkout_money;

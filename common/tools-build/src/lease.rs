@@ -74,6 +74,11 @@ async fn look_at(toolbox: &Toolbox, lease: &Lease) -> Result<bool, StoreError> {
             writes.push(tell(db, &site, "was taken down", None, now)?);
             applied(db, &writes).await
         }
+        // The operator speaks with its owner.
+        State::TakenDown if now < site.ends.plus(KEPT) => {
+            let next = Site { due: site.ends.plus(KEPT), ..site.clone() };
+            applied(db, &moved(db, &site, &next)?).await
+        }
         State::Ended | State::TakenDown => delete(toolbox, &site).await,
     }
 }

@@ -5,7 +5,8 @@
 //! | a site: owner, current version, state, end | `SITE#<build>` / `SITE` |
 //! | a version: when, by which job, its files | `SITE#<build>` / `VERSION#<0000>` |
 //! | the job that changes it | `SITE#<build>` / `LOCK` |
-//! | bytes served, messages taken on a day | `SITE#<build>` / `DAY#<date>` |
+//! | bytes served on a day | `SITE#<build>` / `DAY#<date>` |
+//! | messages of its form taken on a day | `SITE#<build>#LEADS` / `<day>` |
 //! | when it is looked at next | `SITELEASE#<0..3>` / `<due>#<build>` |
 //!
 //! The id of a site is the request id of its first build, but its rows are its own: jobs go after 30 days. A version never
@@ -180,6 +181,36 @@ pub async fn load(db: &Db, build: Uuid) -> Result<Option<Site>, StoreError> {
 
 pub async fn load_version(db: &Db, build: Uuid, number: u32) -> Result<Option<Version>, StoreError> {
     db.get(&db.tables.agents, version_key(build, number)).await
+}
+
+/// What became of an operator's wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switched {
+    Done,
+    NoSite,
+    /// Its owner or a chore changed it meanwhile.
+    Changed,
+    /// Its time is over: it is not shown again.
+    Ended,
+}
+
+/// Takes a site down, or shows it again. Its time goes on: one that is taken down is deleted when it would have ended anyway.
+///
+/// # Errors
+/// If the database fails.
+pub async fn switch(db: &Db, build: Uuid, is_down: bool) -> Result<Switched, StoreError> {
+    let Some(site) = load(db, build).await? else { return Ok(Switched::NoSite) };
+    let state = match site.state {
+        State::Ended => return Ok(Switched::Ended),
+        _ if is_down => State::TakenDown,
+        _ => State::Live,
+    };
+    let write = Write::update(&db.tables.agents, key(build), "SET #state = :state")
+        .only_if("#state = :before AND #version = :version")
+        .bind("state", state)?
+        .bind("before", site.state)?
+        .bind("version", site.version)?;
+    Ok(if db.write_if(write).await? { Switched::Done } else { Switched::Changed })
 }
 
 /// The first part of a site's address: up to five words of its name, and the id.

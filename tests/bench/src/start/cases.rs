@@ -136,6 +136,20 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "builds",
+        what: "a refused brief",
+        event: |_| events::http("POST", "/v1/tools/build", &[], Some(json!({"type": "saas"}))),
+        is_good: |answer| answer["statusCode"] == 400,
+        node: None,
+    },
+    &Case {
+        function: "hosting",
+        what: "a site that is not there",
+        event: |_| events::http("GET", "/a-00000000000000000000000000000000/", &[], None),
+        is_good: |answer| answer["statusCode"] == 404,
+        node: None,
+    },
+    &Case {
         function: "credits",
         what: "402 to an unpaid top-up",
         event: |_| events::http("POST", "/v1/credits/top-up", &[], Some(json!({"amount": "5.00"}))),
