@@ -287,6 +287,37 @@ fn a_site_is_announced_taken_down_and_deleted() {
     });
 }
 
+#[test]
+fn single_pieces_are_files_of_their_job() {
+    run(async {
+        let stack = stack_with(|options| options).await;
+        let (payer, token) = buyer(&stack).await;
+        let path = "/v1/tools/build/asset";
+        let headers = [("authorization", token.as_str())];
+        for body in
+            [json!({"kind": "logo"}), json!({"kind": "qr", "name": "A"}), json!({"kind": "poster", "name": "A"})]
+        {
+            assert_eq!(payer.client.post(path, &headers, &body).await.status, 400, "{body}");
+        }
+        for (body, names) in [
+            (json!({"kind": "icons", "name": "Four Miche", "color": "#aa3300"}), 4),
+            (json!({"kind": "social_card", "name": "<b>Four</b> Miche", "line": "Bread"}), 1),
+            (json!({"kind": "qr", "text": "https://example.com/"}), 1),
+        ] {
+            let accepted = payer.client.post(path, &headers, &body).await;
+            assert_eq!(accepted.status, 202, "{}", accepted.text);
+            let job = payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+            let files = job["result"]["files"].as_array().expect("files");
+            assert_eq!(files.len(), names, "{job}");
+            let link = files[0]["download_url"].as_str().expect("a link");
+            let proof = payer.proof("read");
+            let file = payer.client.get(link, &[("x-agent-proof", &proof)]).await;
+            assert_eq!((file.status, json!(file.text)), (200, files[0]["svg"].clone()));
+        }
+        assert_eq!(books::audit(&stack.app.db, payer.agent()).await.credits.micro(), 20_000_000 - 3 * 250_000);
+    });
+}
+
 /// Upper bound of the requests of a build.
 const MOST_STEPS: i64 = 120;
 

@@ -25,14 +25,14 @@ pub const MAX_SECTIONS: usize = 50;
 const MAX_PAGE_SECTIONS: usize = 20;
 pub const KINDS: [&str; 8] = ["saas", "portfolio", "agency", "personal", "product", "funnel", "restaurant", "event"];
 
-static LETTERS: Format = Format {
+pub static LETTERS: Format = Format {
     name: None,
     pattern: None,
     matches: |text| text.chars().any(char::is_alphabetic),
     message: "must have letters",
 };
 
-static COLOR: Format = Format {
+pub static COLOR: Format = Format {
     name: None,
     pattern: Some("^#[0-9A-Fa-f]{6}$"),
     matches: |text| {

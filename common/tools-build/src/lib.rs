@@ -2,6 +2,7 @@
 //! are served ([`serve`]) and write ([`leads`]), and how a site ends ([`lease`]). What a page says and how it looks is in the
 //! crate `website`.
 
+pub mod asset;
 pub mod brief;
 pub mod build;
 pub mod checks;

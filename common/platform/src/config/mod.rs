@@ -763,9 +763,11 @@ impl Reader<'_> {
 
     fn service_name(&mut self) -> String {
         let name = self.text("SERVICE_NAME").unwrap_or_else(|| "Agora".to_owned());
-        // The name becomes part of header names and paths.
-        if name.len() > 40 || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
-            self.problem("SERVICE_NAME", format_args!("must be at most 40 letters, digits and hyphens (got {name:?})"));
+        // The name becomes part of header names and paths, and of tool names, which MCP clients cut off at 64 characters.
+        let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+        if name.len() > 31 || !is_plain || !name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+            let rule = "must be at most 31 letters, digits and hyphens, and begin with a letter";
+            self.problem("SERVICE_NAME", format_args!("{rule} (got {name:?})"));
         }
         name
     }

@@ -1,5 +1,6 @@
 //! From a plan to files.
 
+pub mod assets;
 mod choose;
 mod color;
 mod drawing;
