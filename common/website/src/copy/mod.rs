@@ -1,5 +1,12 @@
 //! From a brief to a plan: which sections there are and what they say.
 
+mod language;
+mod money;
+mod orders;
+mod sentences;
+mod text;
+mod times;
+mod topics;
 pub mod words;
 
 use crate::brief::Brief;

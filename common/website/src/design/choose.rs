@@ -122,11 +122,35 @@ mod tests {
 
     #[test]
     fn looks_differ_by_name_and_follow_wishes() {
-        let kinds = [Kind::Saas, Kind::Portfolio, Kind::Agency, Kind::Personal, Kind::Product, Kind::Funnel, Kind::Restaurant, Kind::Event, Kind::Saas, Kind::Restaurant];
-        let names = ["Tidewatch", "Mara Ohlsen", "North & Daughters", "Iris Kovač", "Clayhouse", "Ten Week Run", "Trattoria Sole", "Offline 26", "Ledgerly", "Zum Anker"];
-        let briefs = kinds.into_iter().zip(names).map(|(kind, name)| Brief { kind, name: name.to_owned(), ..Brief::default() });
+        let kinds = [
+            Kind::Saas,
+            Kind::Portfolio,
+            Kind::Agency,
+            Kind::Personal,
+            Kind::Product,
+            Kind::Funnel,
+            Kind::Restaurant,
+            Kind::Event,
+            Kind::Saas,
+            Kind::Restaurant,
+        ];
+        let names = [
+            "Tidewatch",
+            "Mara Ohlsen",
+            "North & Daughters",
+            "Iris Kovač",
+            "Clayhouse",
+            "Ten Week Run",
+            "Trattoria Sole",
+            "Offline 26",
+            "Ledgerly",
+            "Zum Anker",
+        ];
+        let briefs =
+            kinds.into_iter().zip(names).map(|(kind, name)| Brief { kind, name: name.to_owned(), ..Brief::default() });
         let looks: Vec<Look> = briefs.map(|brief| choose(&brief)).collect();
-        let shapes: Vec<_> = looks.iter().map(|look| (look.layout, look.fonts, look.corners, look.density, look.ground)).collect();
+        let shapes: Vec<_> =
+            looks.iter().map(|look| (look.layout, look.fonts, look.corners, look.density, look.ground)).collect();
         for (number, shape) in shapes.iter().enumerate() {
             assert!(!shapes[..number].contains(shape), "{shape:?}");
         }

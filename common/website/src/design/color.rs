@@ -177,7 +177,15 @@ fn fit(color: Rgb, grounds: &[Rgb], least: f64, darker: bool) -> Rgb {
     let from = Lch::from(color);
     let end = if darker { 0.0 } else { 1.0 };
     (0..60)
-        .map(|step| if step == 0 { color } else { Lch { l: from.l + (end - from.l) * f64::from(step) / 60.0, ..from }.rgb() })
+        .map(
+            |step| {
+                if step == 0 {
+                    color
+                } else {
+                    Lch { l: from.l + (end - from.l) * f64::from(step) / 60.0, ..from }.rgb()
+                }
+            },
+        )
         .find(|c| grounds.iter().all(|g| contrast(*c, *g) >= least))
         .unwrap_or(if darker { BLACK } else { WHITE })
 }

@@ -32,10 +32,22 @@ pub enum Subject {
 
 /// Words that name a subject, in a few languages. The first line that has a word of the text wins.
 const WORDS: &[(Subject, &[&str])] = &[
-    (Subject::Vessels, &["potter", "ceramic", "vase", "keramik", "töpfer", "céramique", "cerámica", "candle", "skincare", "perfume"]),
+    (
+        Subject::Vessels,
+        &["potter", "ceramic", "vase", "keramik", "töpfer", "céramique", "cerámica", "candle", "skincare", "perfume"],
+    ),
     (Subject::Bread, &["baker", "bread", "sourdough", "bäcker", "brot", "boulanger", "panader", "pastry", "pâtiss"]),
-    (Subject::Houses, &["architect", "architekt", "arquitect", "real estate", "immobil", "property", "construction", "interior"]),
-    (Subject::Leaves, &["garden", "plant", "flor", "garten", "jardin", "jardín", "organic", "yoga", "wellness", "farm", "tea ", "bloom"]),
+    (
+        Subject::Houses,
+        &["architect", "architekt", "arquitect", "real estate", "immobil", "property", "construction", "interior"],
+    ),
+    (
+        Subject::Leaves,
+        &[
+            "garden", "plant", "flor", "garten", "jardin", "jardín", "organic", "yoga", "wellness", "farm", "tea ",
+            "bloom",
+        ],
+    ),
     (Subject::Plates, &["restaurant", "cuisine", "trattoria", "bistro", "café", "cafe", "catering", "chef", "food"]),
     (Subject::Rings, &["music", "concert", "festival", "theatre", "theater", "conference", "podcast", "sound"]),
     (Subject::Hills, &["travel", "outdoor", "mountain", "hiking", "photograph", "camp", "reise", "voyage"]),
@@ -111,7 +123,11 @@ pub fn stamp(subject: Subject, inks: &Inks, name: &str) -> String {
     let (width, height) = size(Layout::Letter);
     let inner = draw(subject, inks, name, (width - 56) * 2, (height - 56) * 2);
     let picture = inner.replacen("<svg ", r#"<svg x="28" y="28" "#, 1);
-    let picture = picture.replacen(&format!(r#"width="{}" height="{}""#, (width - 56) * 2, (height - 56) * 2), &format!(r#"width="{}" height="{}""#, width - 56, height - 56), 1);
+    let picture = picture.replacen(
+        &format!(r#"width="{}" height="{}""#, (width - 56) * 2, (height - 56) * 2),
+        &format!(r#"width="{}" height="{}""#, width - 56, height - 56),
+        1,
+    );
     // The paper, with bites of the perforation along its edges.
     let mut paper = String::from("M12 12");
     paper.push_str(&"a6 6 0 0 0 12 0h6".repeat(12));
@@ -160,7 +176,8 @@ pub struct Sheet {
 
 impl Sheet {
     pub fn rect(&mut self, x: i32, y: i32, width: i32, height: i32, fill: Rgb) {
-        self.svg.push_str(&format!(r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{}"/>"#, fill.hex()));
+        self.svg
+            .push_str(&format!(r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{}"/>"#, fill.hex()));
     }
 
     pub fn circle(&mut self, x: i32, y: i32, r: i32, fill: Rgb) {

@@ -73,15 +73,61 @@ pub fn nearest(font: &str) -> Option<Fonts> {
     let says = |words: &[&str]| words.iter().any(|word| font.contains(word));
     Some(if says(&["mono", "code", "consol", "courier", "typewriter", "terminal", "plex"]) {
         Fonts::Workshop
-    } else if says(&["condensed", "narrow", "oswald", "bebas", "anton", "league gothic", "impact", "barlow", "fjalla"]) {
+    } else if says(&["condensed", "narrow", "oswald", "bebas", "anton", "league gothic", "impact", "barlow", "fjalla"])
+    {
         Fonts::Notice
-    } else if says(&["round", "nunito", "quicksand", "fredoka", "baloo", "comfortaa", "varela", "poppins", "comic", "dosis"]) {
+    } else if says(&[
+        "round",
+        "nunito",
+        "quicksand",
+        "fredoka",
+        "baloo",
+        "comfortaa",
+        "varela",
+        "poppins",
+        "comic",
+        "dosis",
+    ]) {
         Fonts::Friendly
     } else if says(&["didot", "bodoni", "playfair", "abril", "gloock", "dm serif", "cormorant", "display", "chomsky"]) {
         Fonts::Review
-    } else if says(&["sans", "grotes", "grotesk", "helvet", "arial", "inter", "roboto", "archivo", "verdana", "lato", "montserrat", "work", "open", "futura", "avenir", "gothic", "manrope", "outfit"]) {
+    } else if says(&[
+        "sans",
+        "grotes",
+        "grotesk",
+        "helvet",
+        "arial",
+        "inter",
+        "roboto",
+        "archivo",
+        "verdana",
+        "lato",
+        "montserrat",
+        "work",
+        "open",
+        "futura",
+        "avenir",
+        "gothic",
+        "manrope",
+        "outfit",
+    ]) {
         Fonts::Swiss
-    } else if says(&["serif", "literata", "lora", "garamond", "georgia", "times", "merriweather", "baskerville", "caslon", "palatino", "crimson", "book", "roman", "slab"]) {
+    } else if says(&[
+        "serif",
+        "literata",
+        "lora",
+        "garamond",
+        "georgia",
+        "times",
+        "merriweather",
+        "baskerville",
+        "caslon",
+        "palatino",
+        "crimson",
+        "book",
+        "roman",
+        "slab",
+    ]) {
         Fonts::Book
     } else {
         return None;
@@ -115,7 +161,13 @@ family!(GLOOCK, "Gloock", "gloock", "400", SERIF);
 family!(HANKEN_GROTESK, "Hanken Grotesk", "hanken-grotesk", "100 900", SANS);
 family!(FREDOKA, "Fredoka", "fredoka", "300 700", "ui-rounded, system-ui, sans-serif");
 family!(NUNITO, "Nunito", "nunito", "200 1000", "ui-rounded, system-ui, sans-serif");
-family!(SOFIA_SANS_CONDENSED, "Sofia Sans Extra Condensed", "sofia-sans-extra-condensed", "1 1000", "Impact, sans-serif");
+family!(
+    SOFIA_SANS_CONDENSED,
+    "Sofia Sans Extra Condensed",
+    "sofia-sans-extra-condensed",
+    "1 1000",
+    "Impact, sans-serif"
+);
 family!(SOFIA_SANS, "Sofia Sans", "sofia-sans", "1 1000", SANS);
 family!(RED_HAT_MONO, "Red Hat Mono", "red-hat-mono", "300 700", "ui-monospace, monospace");
 family!(RED_HAT_TEXT, "Red Hat Text", "red-hat-text", "300 700", SANS);

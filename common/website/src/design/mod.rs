@@ -37,8 +37,11 @@ pub struct File {
 /// that the form posts to, if there is one.
 pub fn render(plan: &Plan, root: &str, leads: Option<&str>) -> Vec<File> {
     let site = Site::new(plan, root, leads);
-    let mut files: Vec<File> =
-        site.pages.iter().map(|(path, page)| text(format!("{path}index.html"), HTML, page::page(&site, path, page))).collect();
+    let mut files: Vec<File> = site
+        .pages
+        .iter()
+        .map(|(path, page)| text(format!("{path}index.html"), HTML, page::page(&site, path, page)))
+        .collect();
     files.push(text("/404.html", HTML, page::not_found(&site)));
     files.push(text("/style.css", "text/css; charset=utf-8", style::sheet(&plan.look, site.root)));
     for family in fonts::families(plan.look.fonts) {

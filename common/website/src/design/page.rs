@@ -29,7 +29,8 @@ pub fn page(site: &Site, here: &str, page: &Page) -> String {
         _ => None,
     };
     let title = if page.title.is_empty() { &site.plan.name } else { &page.title };
-    let opening = Opening { headline: if opening.headline.is_empty() { &page.name } else { opening.headline }, ..opening };
+    let opening =
+        Opening { headline: if opening.headline.is_empty() { &page.name } else { opening.headline }, ..opening };
     document(site, title, &page.description, arranged(site, here, &opening, id, rest))
 }
 

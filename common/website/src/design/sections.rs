@@ -94,12 +94,13 @@ fn line(item: &Item) -> Markup {
 
 fn list(site: &Site, items: &[Item]) -> Markup {
     let noted = items.iter().any(|item| !item.note.is_empty());
-    let class = match (noted && site.plan.kind == Kind::Restaurant, noted, items.iter().all(|item| item.text.is_empty())) {
-        (true, ..) => "items dishes",
-        (_, true, _) => "items noted",
-        (.., true) => "items plain short",
-        _ => "items plain",
-    };
+    let class =
+        match (noted && site.plan.kind == Kind::Restaurant, noted, items.iter().all(|item| item.text.is_empty())) {
+            (true, ..) => "items dishes",
+            (_, true, _) => "items noted",
+            (.., true) => "items plain short",
+            _ => "items plain",
+        };
     html! {
         ul class=(class) {
             @for item in items { li.rich[!item.text.is_empty()] { (line(item)) (text(&item.text)) } }

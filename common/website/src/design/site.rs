@@ -49,7 +49,8 @@ impl<'a> Site<'a> {
         let (path, id) = to.split_once('#').map_or((to, None), |(path, id)| (path, Some(id)));
         let has = |page: &Page, id: &str| page.sections.iter().any(|section| section.id == id);
         let wanted = (!path.is_empty()).then(|| if path == "/" { "/".to_owned() } else { address(path) });
-        let mut pages: Vec<_> = self.pages.iter().filter(|(path, _)| wanted.as_ref().is_none_or(|w| w == path)).collect();
+        let mut pages: Vec<_> =
+            self.pages.iter().filter(|(path, _)| wanted.as_ref().is_none_or(|w| w == path)).collect();
         // An id alone is first one of this page, then one of any page.
         pages.sort_by_key(|(path, _)| path != here);
         let (path, _) = pages.into_iter().find(|(_, page)| id.is_none_or(|id| has(page, id)))?;
@@ -109,7 +110,8 @@ impl<'a> Site<'a> {
         }
         let sections = self.pages.first().map(|(_, page)| page.sections.as_slice()).unwrap_or_default();
         let named = sections.iter().filter(|s| {
-            !matches!(s.content, Content::Hero { .. } | Content::Action { .. } | Content::Facts { .. }) && !s.heading.is_empty()
+            !matches!(s.content, Content::Hero { .. } | Content::Action { .. } | Content::Facts { .. })
+                && !s.heading.is_empty()
         });
         // Long headings are no names for a navigation.
         let short = named.filter(|s| s.heading.chars().count() <= 24).take(6);
@@ -118,10 +120,11 @@ impl<'a> Site<'a> {
 
     /// How to reach the owner, from the first section that says it.
     pub fn lines(&self) -> Markup {
-        let contact = self.plan.pages.iter().flat_map(|page| &page.sections).find_map(|section| match &section.content {
-            Content::Contact { email, phone, address, .. } => Some((email, phone, address)),
-            _ => None,
-        });
+        let contact =
+            self.plan.pages.iter().flat_map(|page| &page.sections).find_map(|section| match &section.content {
+                Content::Contact { email, phone, address, .. } => Some((email, phone, address)),
+                _ => None,
+            });
         html! { @if let Some((email, phone, address)) = contact { (reach(email, phone, address)) } }
     }
 

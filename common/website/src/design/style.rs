@@ -60,7 +60,9 @@ impl Grounds {
             (_, true, Ground::Tint) => Lch::new(0.215, hue.c.min(0.03), hue.h).rgb(),
             (_, false, Ground::Plain) => Lch::new(0.993, hue.c.min(0.002), hue.h).rgb(),
             // Pale warm tints are the cream of everybody's page: a warm hue is either a colour or none.
-            (_, false, Ground::Tint) if (15.0..115.0).contains(&hue.h) => Lch::new(0.93, hue.c.min(0.055), hue.h.max(78.0)).rgb(),
+            (_, false, Ground::Tint) if (15.0..115.0).contains(&hue.h) => {
+                Lch::new(0.93, hue.c.min(0.055), hue.h.max(78.0)).rgb()
+            }
             (_, false, Ground::Tint) => Lch::new(0.95, hue.c.min(0.028), hue.h).rgb(),
         };
         let page = Roles::on(bg, primary);
@@ -75,7 +77,12 @@ impl Grounds {
     }
 
     fn css(&self) -> String {
-        let mut css = format!(":root{{--primary:{};--line:{};{}}}\n", self.primary.hex(), self.page.ink.hex(), properties(&self.page));
+        let mut css = format!(
+            ":root{{--primary:{};--line:{};{}}}\n",
+            self.primary.hex(),
+            self.page.ink.hex(),
+            properties(&self.page)
+        );
         for (class, roles) in [("on-surface", &self.surface), ("on-primary", &self.colored), ("on-deep", &self.deep)] {
             let _ = writeln!(css, ".{class}{{{}}}", properties(roles));
         }
@@ -154,7 +161,13 @@ fn scale(look: &Look) -> String {
     let _ = write!(
         css,
         "--display:\"{}\",{};--text:\"{}\",{};--heavy:{};--quoted:{};--track:{};--r:{control};--r-plate:{plate};--r-field:{field};",
-        pair.display.name, pair.display.fallback, pair.text.name, pair.text.fallback, pair.heavy, pair.quoted, pair.track
+        pair.display.name,
+        pair.display.fallback,
+        pair.text.name,
+        pair.text.fallback,
+        pair.heavy,
+        pair.quoted,
+        pair.track
     );
     css
 }

@@ -55,7 +55,17 @@ fn pot(sheet: &mut Sheet, x: i32, floor: i32, wide: i32, tall: i32, body: Rgb, g
         2 => {
             let bow = wide * 52 / 100;
             sheet.line(
-                &format!("M{} {}C{} {} {} {} {} {}", right - 4, shoulder + tall / 7, right + bow, shoulder, right + bow, floor - tall / 6, right - 8, floor - tall / 4),
+                &format!(
+                    "M{} {}C{} {} {} {} {} {}",
+                    right - 4,
+                    shoulder + tall / 7,
+                    right + bow,
+                    shoulder,
+                    right + bow,
+                    floor - tall / 6,
+                    right - 8,
+                    floor - tall / 4
+                ),
                 body,
                 (wide / 10).max(6),
             );
@@ -70,7 +80,8 @@ pub fn plates(sheet: &mut Sheet, inks: &Inks) {
     let unit = width.min(height);
     let mut placed: Vec<(i32, i32, i32)> = Vec::new();
     for attempt in 0..260 {
-        let r = if attempt < 60 { unit * sheet.random.range(17, 25) / 100 } else { unit * sheet.random.range(5, 11) / 100 };
+        let r =
+            if attempt < 60 { unit * sheet.random.range(17, 25) / 100 } else { unit * sheet.random.range(5, 11) / 100 };
         let (x, y) = (sheet.random.range(0, width), sheet.random.range(0, height));
         let free = placed.iter().all(|(px, py, pr)| {
             let (dx, dy, far) = (i64::from(x - px), i64::from(y - py), i64::from(r + pr + unit / 40));
@@ -97,7 +108,13 @@ pub fn plates(sheet: &mut Sheet, inks: &Inks) {
             }
             1 => {
                 for turn in 0..5 {
-                    let leaf = format!("M{x} {y}q{} {} 0 -{inner}q{} {} 0 {inner}z", inner / 2, -inner / 2, -inner / 2, inner / 2);
+                    let leaf = format!(
+                        "M{x} {y}q{} {} 0 -{inner}q{} {} 0 {inner}z",
+                        inner / 2,
+                        -inner / 2,
+                        -inner / 2,
+                        inner / 2
+                    );
                     sheet.turned(turn * 72 + 10, x, y, |s| s.shape(&leaf, food));
                 }
             }
@@ -148,7 +165,15 @@ pub fn bread(sheet: &mut Sheet, inks: &Inks) {
                 let at = x + wide * number / (cuts + 1);
                 let lean = step / 8;
                 sheet.line(
-                    &format!("M{} {}Q{} {} {} {}", at - lean, floor - tall * 38 / 100, at - lean / 3, floor - tall * 68 / 100, at + lean, floor - tall * 78 / 100),
+                    &format!(
+                        "M{} {}Q{} {} {} {}",
+                        at - lean,
+                        floor - tall * 38 / 100,
+                        at - lean / 3,
+                        floor - tall * 68 / 100,
+                        at + lean,
+                        floor - tall * 78 / 100
+                    ),
                     cut,
                     (step / 26).max(4),
                 );
@@ -174,7 +199,8 @@ pub fn houses(sheet: &mut Sheet, inks: &Inks) {
         let top = floor - tall;
         sheet.rect(x, top, wide, tall, wall);
         match sheet.random.below(4) {
-            0 => sheet.shape(&format!("M{x} {}l{} -{}l{} {}z", top + 1, wide / 2, wide / 3, wide - wide / 2, wide / 3), wall),
+            0 => sheet
+                .shape(&format!("M{x} {}l{} -{}l{} {}z", top + 1, wide / 2, wide / 3, wide - wide / 2, wide / 3), wall),
             1 => sheet.shape(&format!("M{x} {}a{} {} 0 0 1 {wide} 0z", top + 1, wide / 2, wide / 3), wall),
             2 => sheet.shape(&format!("M{x} {}v-{}l{wide} {}z", top + 1, wide / 3, wide / 3), wall),
             _ => {}
@@ -197,7 +223,10 @@ pub fn houses(sheet: &mut Sheet, inks: &Inks) {
             y += high + cell;
         }
         let (door, from) = (wide / 3, x + wide / 3);
-        sheet.shape(&format!("M{from} {floor}v-{}a{} {} 0 0 1 {door} 0v{}z", wide / 4, door / 2, door / 2, wide / 4), hole);
+        sheet.shape(
+            &format!("M{from} {floor}v-{}a{} {} 0 0 1 {door} 0v{}z", wide / 4, door / 2, door / 2, wide / 4),
+            hole,
+        );
         x += wide + if sheet.random.below(3) == 0 { wide / 5 } else { 0 };
     }
     sheet.rect(0, floor, width, height - floor, inks.deep);
@@ -215,7 +244,16 @@ pub fn hills(sheet: &mut Sheet, inks: &Inks) {
         let sway = height * sheet.random.range(6, 14) / 100;
         let (a, b) = (sheet.random.range(-sway, sway), sheet.random.range(-sway, sway));
         let crest = |y: i32| {
-            format!("M-10 {}C{} {} {} {} {} {}", y + b, width / 3, y - sway + a, width * 2 / 3, y + sway - a, width + 10, y + a)
+            format!(
+                "M-10 {}C{} {} {} {} {} {}",
+                y + b,
+                width / 3,
+                y - sway + a,
+                width * 2 / 3,
+                y + sway - a,
+                width + 10,
+                y + a
+            )
         };
         sheet.shape(&format!("{}V{height}H-10Z", crest(base)), color);
         let furrow = mix(color, inks.ground, 0.28);
@@ -285,7 +323,24 @@ pub fn leaves(sheet: &mut Sheet, inks: &Inks) {
                     sheet.circle(x + side * leaf / 2, y, leaf * 36 / 100, color);
                 } else {
                     let out = side * leaf;
-                    sheet.shape(&format!("M{x} {}C{} {} {} {} {} {}C{} {} {} {} {x} {}Z", y + rise, x, y, x + out / 2, y - rise / 3, x + out, y - rise / 3, x + out, y + rise / 3, x + out / 2, y + rise, y + rise), color);
+                    sheet.shape(
+                        &format!(
+                            "M{x} {}C{} {} {} {} {} {}C{} {} {} {} {x} {}Z",
+                            y + rise,
+                            x,
+                            y,
+                            x + out / 2,
+                            y - rise / 3,
+                            x + out,
+                            y - rise / 3,
+                            x + out,
+                            y + rise / 3,
+                            x + out / 2,
+                            y + rise,
+                            y + rise
+                        ),
+                        color,
+                    );
                 }
             }
             y += rise * 13 / 10;

@@ -24,13 +24,16 @@ enum Role {
 /// What a colour near the word is for.
 fn role(word: &str) -> Option<Role> {
     Some(match word {
-        "background" | "backgrounds" | "backdrop" | "bg" | "hintergrund" | "fond" | "fondo" | "sfondo" | "fundo" => Role::Background,
-        "component" | "components" | "accent" | "accents" | "button" | "buttons" | "element" | "elements" | "primary" | "brand"
-        | "main" | "highlight" | "highlights" | "links" | "header" | "headers" | "headings" | "akzent" | "akzente" | "navigation"
-        | "navbar" | "borders" | "cards" | "icons" => Role::Primary,
+        "background" | "backgrounds" | "backdrop" | "bg" | "hintergrund" | "fond" | "fondo" | "sfondo" | "fundo" => {
+            Role::Background
+        }
+        "component" | "components" | "accent" | "accents" | "button" | "buttons" | "element" | "elements"
+        | "primary" | "brand" | "main" | "highlight" | "highlights" | "links" | "header" | "headers" | "headings"
+        | "akzent" | "akzente" | "navigation" | "navbar" | "borders" | "cards" | "icons" => Role::Primary,
         "text" | "font" | "fonts" | "typography" | "schrift" | "texte" | "texto" => Role::Text,
-        "color" | "colour" | "colors" | "colours" | "coloured" | "colored" | "palette" | "theme" | "scheme" | "tones" | "tone"
-        | "shades" | "shade" | "hues" | "farbe" | "farben" | "couleur" | "couleurs" | "colores" | "colore" | "colori" | "cor" | "cores" => Role::Any,
+        "color" | "colour" | "colors" | "colours" | "coloured" | "colored" | "palette" | "theme" | "scheme"
+        | "tones" | "tone" | "shades" | "shade" | "hues" | "farbe" | "farben" | "couleur" | "couleurs" | "colores"
+        | "colore" | "colori" | "cor" | "cores" => Role::Any,
         _ => return None,
     })
 }
@@ -104,7 +107,10 @@ fn color(words: &[&str]) -> Option<(String, usize)> {
 /// The role nearest to a colour at `from..to`; the end of a clause lies far away, and what follows is nearer than what precedes.
 fn nearest(words: &[&str], from: usize, to: usize) -> Option<Role> {
     let cost = |between: &[&str]| -> usize {
-        between.iter().map(|word| if matches!(*word, "," | "and" | "with" | "und" | "et" | "y" | "e") { 4 } else { 2 }).sum()
+        between
+            .iter()
+            .map(|word| if matches!(*word, "," | "and" | "with" | "und" | "et" | "y" | "e") { 4 } else { 2 })
+            .sum()
     };
     let after = (to..words.len()).filter_map(|at| Some((cost(&words[to..at]), role(words[at])?)));
     let before = (0..from).filter_map(|at| Some((cost(&words[at + 1..from]) + 1, role(words[at])?)));
@@ -131,7 +137,11 @@ mod tests {
         for (text, primary, background) in [
             ("Use saddle brown for components and beige for the background.", "#8b4513", "#f5f5dc"),
             ("A beige background with saddle brown components.", "#8b4513", "#f5f5dc"),
-            ("Set the background color to ivory, and use dark olive green as the component color", "#556b2f", "#fffff0"),
+            (
+                "Set the background color to ivory, and use dark olive green as the component color",
+                "#556b2f",
+                "#fffff0",
+            ),
             ("Style all pages with a white background and teal elements", "#008080", "#ffffff"),
             ("Our colours are forest green and cream.", "#228b22", "#fbf3dd"),
             ("Primary color #1A2B3C, please.", "#1a2b3c", ""),
