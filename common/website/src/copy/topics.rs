@@ -3,7 +3,7 @@
 use super::text;
 use crate::brief::Kind;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Topic {
     Hero,
     About,
@@ -22,6 +22,7 @@ pub enum Topic {
     Action,
     /// Parts of every page that the design draws.
     Frame,
+    #[default]
     Other,
 }
 
