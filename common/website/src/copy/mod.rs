@@ -33,6 +33,7 @@ pub fn plan(brief: &Brief, look: Look) -> Plan {
         orders,
         words,
         kind: brief.kind,
+        name: name.clone(),
         english: language == "en",
         form: brief.lead_capture,
         contact: String::new(),

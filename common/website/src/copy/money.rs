@@ -123,7 +123,7 @@ pub fn offers(sentence: &str) -> Option<Vec<Offer>> {
                 }
                 offers.push(Offer {
                     name: text::capital(name),
-                    price: price.to_owned(),
+                    price: text::capital(price),
                     text: String::new(),
                     points: Vec::new(),
                 });
@@ -188,7 +188,7 @@ mod tests {
         );
         assert_eq!(
             named("Starter free, Pro $12 per month, Team from $49/month"),
-            [pair("Starter", "free"), pair("Pro", "$12 per month"), pair("Team", "from $49/month")]
+            [pair("Starter", "Free"), pair("Pro", "$12 per month"), pair("Team", "from $49/month")]
         );
         assert_eq!(
             named("醤油ラーメン 900円、味噌ラーメン 950円"),

@@ -51,7 +51,8 @@ pub fn opening(stock: &mut Stock, orders: &Orders, brief: &Brief, name: &str) ->
         opening.tagline = industry;
     }
     // One or two sentences more, if they are short enough to stand large.
-    while opening.text.chars().count() < TEXT / 3
+    while (brief.sections.is_empty() || stock.told.len() > 3)
+        && opening.text.chars().count() < TEXT / 3
         && let Some(at) = stock.told.iter().position(tells)
         && at == 0
     {
@@ -86,7 +87,7 @@ fn headline(sentence: &str, name: &str) -> (String, String) {
         return (text::capital(bare), String::new());
     }
     let head = match joint(bare) {
-        Some(at) => &bare[..at],
+        Some(at) => bare[..at].trim_end_matches([',', ' ']),
         None => return (text::cut(&text::capital(bare), HEADLINE), sentence.to_owned()),
     };
     let rest = bare[head.len()..].trim_start_matches([',', ';', ':', '–', '—', '-', ' ', '、']);

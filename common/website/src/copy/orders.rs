@@ -110,10 +110,13 @@ pub fn read(orders: &[String], name: &str) -> Orders {
         listed(order, &mut found);
     }
     let about = found.about.clone().unwrap_or_default();
-    let mut seen: Vec<Vec<String>> = vec![text::stems(&about)];
+    let telling = |item: &str| -> Vec<String> {
+        text::stems(item).into_iter().filter(|stem| !VIEWING.contains(&stem.as_str())).collect()
+    };
+    let mut seen: Vec<Vec<String>> = vec![telling(&about)];
     // "view match history" says no more than "match history".
     let mut fresh = |item: &String| {
-        let stems = text::stems(item);
+        let stems = telling(item);
         let known = seen.iter().any(|other| stems.iter().filter(|stem| other.contains(stem)).count() * 2 > stems.len());
         seen.push(stems.clone());
         !stems.is_empty() && !known
@@ -124,6 +127,9 @@ pub fn read(orders: &[String], name: &str) -> Orders {
     found.deeds.truncate(12);
     found
 }
+
+/// Stems of what one does with anything.
+const VIEWING: &[&str] = &["brows", "view", "see", "show", "displ", "check", "find", "acces", "use", "onlin"];
 
 /// Words for a site that say nothing about its subject.
 #[rustfmt::skip]
@@ -210,7 +216,14 @@ fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     let (first, after) = rest.split_once(' ').unwrap_or_default();
     if FOR.contains(&bare(first).as_str()) {
         let (noun, purpose) = phrase_of(after);
-        let noun = without_name(&noun, name);
+        let bare_noun = without_name(&noun, name);
+        // "for Otto, a tool that plans shifts": what the tool does belongs to it.
+        let clause =
+            after[noun.len()..].strip_prefix(" that ").filter(|clause| bare_noun.len() < noun.len() && !owned(clause));
+        let noun = match clause {
+            Some(clause) => format!("{bare_noun} that {}", clause.split([',', ';']).next().unwrap_or_default()),
+            None => bare_noun,
+        };
         let gerund = gerund(&noun);
         let shown = gerund.and_then(|gerund| SHOWING.contains(&gerund).then(|| noun[gerund.len()..].trim().to_owned()));
         return match (of.is_empty(), gerund.is_some(), shown) {
@@ -389,7 +402,11 @@ fn topic_of(part: &str) -> Option<String> {
                 stripped = true;
             }
         }
-        if let Some(gerund) = item.split(' ').next().filter(|first| SHOWING.contains(first)) {
+        if let Some(gerund) = item
+            .split(' ')
+            .next()
+            .filter(|first| SHOWING.contains(first) || matches!(*first, "browsing" | "viewing" | "view" | "browse"))
+        {
             item = item[gerund.len()..].trim_start();
             stripped = true;
         }
@@ -399,7 +416,7 @@ fn topic_of(part: &str) -> Option<String> {
         "learn about",
         "understand",
         "learn more",
-        "contact ",
+        "contact",
         "browse",
         "get to know",
         "find out",
@@ -518,7 +535,7 @@ mod tests {
                 "chess web application",
                 "Play chess online.",
             ),
-            ("Landing page for Otto, a tool that plans shifts", "a tool", ""),
+            ("Landing page for Otto, a tool that plans shifts", "a tool that plans shifts", ""),
             (
                 "Créez un site pour une petite boulangerie à Lyon avec une page de contact.",
                 "une petite boulangerie à Lyon",

@@ -94,7 +94,11 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
         // Two of a kind may be known of one topic, such as a list and sentences.
         let found = maker.content(topic, &stems);
         let heading = |heading: Option<String>, maker: &Maker| {
-            let ours = if topic == Topic::Other { site } else { maker.heading(topic) };
+            let ours = match topic {
+                Topic::Other => site,
+                Topic::Contact => maker.words.write_us,
+                _ => maker.heading(topic),
+            };
             heading
                 .filter(|heading| *heading != name)
                 .unwrap_or_else(|| if ours == name { site.to_owned() } else { ours.to_owned() })
@@ -166,11 +170,27 @@ fn identify(page: &mut Page) {
         let wanted = match (&section.content, section.id.as_str()) {
             // The address that actions lead to.
             (Content::Contact { .. }, _) => "contact".to_owned(),
-            (_, "") => text::slug(&section.heading),
+            (content, "") => Some(text::slug(&section.heading))
+                .filter(|slug| !slug.is_empty())
+                .unwrap_or_else(|| kind(content).to_owned()),
             (_, id) => id.to_owned(),
         };
         section.id = text::unique(&wanted, &taken);
         taken.push(section.id.clone());
+    }
+}
+
+/// The id of a section whose heading has no Latin letter.
+fn kind(content: &Content) -> &'static str {
+    match content {
+        Content::Prices { .. } => "prices",
+        Content::List { .. } => "list",
+        Content::Steps { .. } => "steps",
+        Content::Table { .. } => "times",
+        Content::Questions { .. } => "questions",
+        Content::Quotes { .. } => "quotes",
+        Content::Facts { .. } => "numbers",
+        _ => "text",
     }
 }
 

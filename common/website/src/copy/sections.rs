@@ -14,6 +14,7 @@ pub struct Maker {
     pub orders: Orders,
     pub words: &'static Words,
     pub kind: Kind,
+    pub name: String,
     pub english: bool,
     /// The site has a form.
     pub form: bool,
@@ -24,6 +25,9 @@ pub struct Maker {
     /// The general sentence for sections about which nothing is known stands once on a site.
     pub said_neutral: bool,
 }
+
+/// Stems of names that any offer suits.
+const GENERAL: &[&str] = &["servi", "featu", "offer", "benef", "produ", "what", "leist", "funkt", "prest", "angeb"];
 
 const PARAGRAPH: usize = 600;
 const PARAGRAPHS: usize = 8;
@@ -142,6 +146,7 @@ impl Maker {
         let intro = self.intro(topic);
         // Dishes have a price at the edge; offers with points are cards.
         if topic == Topic::Dishes || offers.len() > 6 {
+            let unpriced = if topic == Topic::Dishes { self.unheaded() } else { Vec::new() };
             let items = offers.into_iter().map(|offer| {
                 let text = if offer.points.is_empty() {
                     offer.text
@@ -155,9 +160,17 @@ impl Maker {
                 };
                 Item { title: offer.name, text, note: offer.price }
             });
-            return Content::List { intro, items: items.collect() };
+            return Content::List { intro, items: items.chain(unpriced).collect() };
         }
         Content::Prices { intro, offers }
+    }
+
+    /// The items of lists without a heading of their own.
+    fn unheaded(&mut self) -> Vec<Item> {
+        let (taken, rest) =
+            std::mem::take(&mut self.stock.lists).into_iter().partition(|list: &Listed| list.heading.is_empty());
+        self.stock.lists = rest;
+        taken.into_iter().flat_map(|list| list.items).collect()
     }
 
     /// Sentences of the topic that stand before its table or list.
@@ -225,11 +238,7 @@ impl Maker {
             let mut list = self.stock.lists.remove(at);
             if list.heading.is_empty() {
                 // Lists that have no heading of their own are one.
-                let (more, rest) = std::mem::take(&mut self.stock.lists)
-                    .into_iter()
-                    .partition(|other: &Listed| other.heading.is_empty() && other.topic == list.topic);
-                self.stock.lists = rest;
-                list.items.extend(more.into_iter().flat_map(|list| list.items));
+                list.items.extend(self.unheaded());
             }
             let intro = told.iter().fold(String::new(), |intro, told| joined(&intro, &told.text));
             return Some(content_of(list, topic, intro));
@@ -242,11 +251,18 @@ impl Maker {
 
     /// What orders name, without claims.
     fn ordered(&mut self, topic: Topic, name: &[String]) -> Option<(Option<String>, Content)> {
-        let all = topic == Topic::Offer;
+        let all =
+            topic == Topic::Offer && (name.is_empty() || name.iter().any(|stem| GENERAL.contains(&stem.as_str())));
         let wanted = |item: &String| all || topics::suits(name, &text::stems(item));
         let (topics, rest) = std::mem::take(&mut self.orders.topics).into_iter().partition::<Vec<_>, _>(wanted);
+        // An item that only repeats the section's name says nothing.
+        let topics: Vec<String> = topics
+            .into_iter()
+            .filter(|item| name.is_empty() || text::stems(item).iter().any(|stem| !name.contains(stem)))
+            .collect();
         let (deeds, others) = std::mem::take(&mut self.orders.deeds).into_iter().partition::<Vec<_>, _>(wanted);
         (self.orders.topics, self.orders.deeds) = (rest, others);
+        let nouns = topics.len();
         let heading = if topics.is_empty() && self.english { "What you can do" } else { self.words.features };
         let mut items: Vec<Item> = topics
             .into_iter()
@@ -255,7 +271,8 @@ impl Maker {
             .collect();
         match items.len() {
             0 => None,
-            1 if all => None,
+            // One noun is no sentence.
+            1 if all || nouns == 1 => None,
             1 => Some((None, Content::Text { paragraphs: vec![format!("{}.", items.remove(0).title)] })),
             _ => Some((Some(heading.to_owned()), Content::List { intro: String::new(), items })),
         }
@@ -286,29 +303,38 @@ impl Maker {
             return Content::Action { text: String::new(), actions: vec![ask] };
         }
         if self.english {
-            let mut lower = heading.to_owned();
-            if heading.chars().skip(1).take(1).all(char::is_lowercase) {
-                lower = heading.chars().take(1).flat_map(char::to_lowercase).chain(heading.chars().skip(1)).collect();
-            }
-            let line = match topic {
-                Topic::Quotes => "Words from customers will stand here.".to_owned(),
-                Topic::Programme => "Dates will be announced here.".to_owned(),
-                Topic::Hours => "Please ask for the current hours.".to_owned(),
-                Topic::Prices => "Please ask for current prices.".to_owned(),
-                Topic::Questions if !self.contact.is_empty() => {
-                    "If you have a question, please write to us.".to_owned()
-                }
-                Topic::Questions => "Answers to common questions will stand here.".to_owned(),
-                Topic::Contact => "Ways to reach us will stand here.".to_owned(),
-                _ => format!("More about {lower} will follow here."),
-            };
-            return Content::Text { paragraphs: vec![line] };
+            return Content::Text { paragraphs: vec![self.line(topic, heading)] };
         }
         match (std::mem::replace(&mut self.said_neutral, true), self.contact.is_empty()) {
             (false, false) => Content::Text { paragraphs: vec![self.words.ask_more.to_owned()] },
             (false, true) => Content::Text { paragraphs: vec![self.words.to_come.to_owned()] },
             (true, false) => Content::Action { text: String::new(), actions: vec![ask] },
             (true, true) => Content::Text { paragraphs: Vec::new() },
+        }
+    }
+
+    /// The English sentence for a section about which nothing is known.
+    fn line(&self, topic: Topic, heading: &str) -> String {
+        let named = heading.chars().skip(1).take(1).all(char::is_lowercase);
+        let first = |change: fn(char) -> String| {
+            heading.chars().take(1).map(change).chain([heading.chars().skip(1).collect()]).collect::<String>()
+        };
+        let lower = if named { first(|c| c.to_lowercase().collect()) } else { heading.to_owned() };
+        match topic {
+            Topic::Quotes => "Words from customers will stand here.".to_owned(),
+            Topic::Programme => "Dates will be announced here.".to_owned(),
+            Topic::Hours => "Please ask for the current hours.".to_owned(),
+            Topic::Prices => "Please ask for current prices.".to_owned(),
+            Topic::Questions if !self.contact.is_empty() => "If you have a question, please write to us.".to_owned(),
+            Topic::Questions => "Answers to common questions will stand here.".to_owned(),
+            Topic::Contact => "Ways to reach us will stand here.".to_owned(),
+            Topic::About if heading == self.words.about || heading.to_lowercase().ends_with(" us") => {
+                format!("More about {} will follow here.", self.name)
+            }
+            _ if heading.ends_with('s') && !heading.ends_with("ss") && !lower.starts_with("our ") => {
+                format!("{heading} will be shown here.")
+            }
+            _ => format!("More about {lower} will follow here."),
         }
     }
 }

@@ -118,6 +118,9 @@ impl Reader {
             return;
         }
         self.reach(point);
+        if self.is_reach(point) {
+            return;
+        }
         if self.fact(point) {
             return;
         }
@@ -194,10 +197,7 @@ impl Reader {
             }
             return;
         }
-        let known = [self.stock.email.as_str(), &self.stock.phone, &self.stock.address];
-        if known.iter().any(|known| !known.is_empty() && sentence.contains(known))
-            && contact::is_only_contact(sentence, &known)
-        {
+        if self.is_reach(sentence) {
             return;
         }
         if self.fact(sentence) {
@@ -242,6 +242,13 @@ impl Reader {
         if stock.address.is_empty() && !is_order(sentence) {
             stock.address = contact::address(sentence).unwrap_or_default();
         }
+    }
+
+    /// Whether a sentence only tells how to reach the owner.
+    fn is_reach(&self, sentence: &str) -> bool {
+        let known = [self.stock.email.as_str(), &self.stock.phone, &self.stock.address];
+        let any = known.iter().any(|known| !known.is_empty() && sentence.contains(known));
+        any && contact::is_only_contact(sentence, &known)
     }
 
     /// Takes a sentence or a point as hours, a programme, prices or numbers.
@@ -439,18 +446,24 @@ fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
         let words = part.trim().split(' ').count();
         !part.trim().is_empty() && words <= 7 && part.chars().count() <= 70
     });
-    let plain = |part: &&str| Item { title: text::capital(part.trim()), text: String::new(), note: String::new() };
+    let article = |part: &'_ str| -> String {
+        ARTICLES.iter().find_map(|article| part.strip_prefix(article)).unwrap_or(part).to_owned()
+    };
+    let plain =
+        |part: &&str| Item { title: text::capital(&article(part.trim())), text: String::new(), note: String::new() };
     (parts.len() > joints && short).then(|| parts.iter().map(plain).collect())
 }
 
 #[rustfmt::skip]
-const LAST: &[&str] = &[
-    " and ", " & ", " or ", " et ", " und ", " y ", " e ", " en ", " och ", " oraz ", " i ", " и ", " та ",
-];
+/// Partitive articles, which no title has.
+const ARTICLES: &[&str] = &["des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle "];
+
+const LAST: &[&str] =
+    &[" and ", " & ", " or ", " et ", " und ", " y ", " e ", " en ", " och ", " oraz ", " i ", " и ", " та "];
 
 #[rustfmt::skip]
 const OFFERING: &[&str] = &[
-    "we offer ", "we teach ", "we make ", "we sell ", "we serve ", "we provide ", "we repair ", "we build ", "we do ",
+    "i shoot ", "i make ", "i build ", "i offer ", "i teach ", "i design ", "i write ", "i draw ", "we design ", "we grow ", "we brew ", "we offer ","we teach ", "we make ", "we sell ", "we serve ", "we provide ", "we repair ", "we build ", "we do ",
     "our services include ", "services include ", "services are ", "our services are ", "nous proposons ",
     "nous offrons ", "nous vendons ", "wir bieten ", "wir verkaufen ", "wir machen ", "ofrecemos ", "vendemos ",
     "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ", "vi erbjuder ", "oferujemy ",

@@ -122,7 +122,8 @@ pub fn capital(text: &str) -> String {
 /// A word without its plural, in lower case and without accents, cut to its beginning: enough to match "courses" with "course".
 pub fn stem(word: &str) -> String {
     let lower: String = word.to_lowercase().chars().map(plain).collect();
-    let single = lower.strip_suffix('s').filter(|stem| stem.chars().count() > 2).unwrap_or(&lower);
+    let lower = lower.strip_suffix("ing").filter(|stem| stem.chars().count() > 2).unwrap_or(&lower);
+    let single = lower.strip_suffix('s').filter(|stem| stem.chars().count() > 2).unwrap_or(lower);
     single.chars().take(5).collect()
 }
 

@@ -103,7 +103,7 @@ pub fn hours(sentence: &str) -> Option<Vec<Fact>> {
     for word in spaced.split(' ') {
         let kind = token(word);
         let complete = !days.is_empty() && !times.is_empty();
-        if complete && (kind == Token::Day || last == Token::Joint && kind == Token::Open) {
+        if complete && (kind == Token::Day && last != Token::Day || last == Token::Joint && kind == Token::Open) {
             row(&mut rows, &mut days, &mut times);
         }
         let bare = word.trim_end_matches([',', '.', ':']);
@@ -254,6 +254,10 @@ mod tests {
         );
         assert_eq!(rows("Ouvert du mardi au dimanche de 7h à 19h."), [pair("Mardi au dimanche", "7h à 19h")]);
         assert_eq!(rows("Mo–Fr 8–12 Uhr, Sa 9–13 Uhr"), [pair("Mo–Fr", "8–12 Uhr"), pair("Sa", "9–13 Uhr")]);
+        assert_eq!(
+            rows("Open Wednesday to Sunday, 18:00 to 23:00, closed Monday and Tuesday."),
+            [pair("Wednesday to Sunday", "18:00 to 23:00"), pair("Monday and Tuesday", "Closed")]
+        );
         assert!(are_hours("Open Tuesday to Sunday, 7 to 19."));
         assert!(are_hours("営業時間は11時から20時まで。"));
         assert!(!are_hours("We moved here on a Tuesday in 1998 with a van."));
