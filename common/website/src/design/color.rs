@@ -144,7 +144,7 @@ impl Roles {
         let ink = fit(Lch::new(if dark { 0.21 } else { 0.955 }, tint.c.min(0.025), tint.h).rgb(), &both, 9.0, dark);
         let muted = fit(Lch::new(if dark { 0.47 } else { 0.75 }, tint.c.min(0.03), h).rgb(), &both, 5.0, dark);
         let mark = fit(primary, &both, 3.0, dark);
-        let fill = if contrast(primary, bg) < 1.2 { ink } else { primary };
+        let fill = if contrast(primary, bg) < 1.08 { ink } else { primary };
         Roles {
             bg,
             surface,

@@ -96,7 +96,7 @@ fn editorial(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest:
         main id="main" {
             section.opening.grid id=[id] { (headline(opening)) (stand(site, here, opening)) (plate(site, here)) }
             @for section in rest {
-                section.section.grid.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.section.grid.(class(section)) id=(section.id) {
                     (heading(site, section))
                     div.body { (body(site, section, here)) }
                 }
@@ -117,7 +117,7 @@ fn sidebar(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &
         main id="main" {
             section.opening id=[id] { (plate(site, here)) (headline(opening)) (stand(site, here, opening)) }
             @for section in rest {
-                section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.section.(class(section)) id=(section.id) {
                     (heading(site, section))
                     div.body { (body(site, section, here)) }
                 }
@@ -146,7 +146,7 @@ fn poster(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                 (plate(site, here))
             }
             @for (number, section) in rest.iter().enumerate() {
-                section.band.(class(section)).(ground(number)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.band.(class(section)).(ground(number)) id=(section.id) {
                     div.wrap { (heading(site, section)) div.body { (body(site, section, here)) } }
                 }
             }
@@ -168,7 +168,7 @@ fn ledger(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                     (plate(site, here))
                 }
                 @for section in rest {
-                    section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                    section.section.(class(section)) id=(section.id) {
                         (heading(site, section))
                         div.body { (body(site, section, here)) }
                     }
@@ -186,14 +186,14 @@ fn ledger(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
 fn split(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[Section]) -> Markup {
     let grounds = ["on-surface", "on-primary", "on-surface", "on-deep"];
     html! {
-        header.head { (site.brand()) (site.nav(here, site.words.menu)) }
+        header.head.many[site.pages.len() > 5] { (site.brand()) (site.nav(here, site.words.menu)) }
         main id="main" {
             section.opening id=[id] {
                 div.words { (headline(opening)) (stand(site, here, opening)) }
                 (plate(site, here))
             }
             @for (number, section) in rest.iter().enumerate() {
-                section.section.flip[number % 2 == 1].(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                section.section.flip[number % 2 == 1].(class(section)) id=(section.id) {
                     @if let Some((words, form)) = contact(site, section) {
                         div.half.title.(grounds[number % 4]) { (heading(site, section)) (words) }
                         div.half.body { (form) }
@@ -226,7 +226,7 @@ fn letter(site: &Site, here: &str, opening: &Opening, id: Option<&str>, rest: &[
                     @if here == "/" && site.picture(PicturePlace::Hero).is_some() { (plate(site, here)) }
                 }
                 @for section in rest {
-                    section.section.(class(section)) id=(section.id) aria-labelledby=(heading_id(section)) {
+                    section.section.(class(section)) id=(section.id) {
                         (heading(site, section))
                         div.body { (body(site, section, here)) }
                     }
@@ -271,11 +271,7 @@ fn plate(site: &Site, here: &str) -> Markup {
     }
 }
 
-fn heading_id(section: &Section) -> String {
-    format!("{}-title", section.id)
-}
-
 fn heading(site: &Site, section: &Section) -> Markup {
     let text = if section.heading.is_empty() { &site.plan.name } else { &section.heading };
-    html! { h2 id=(heading_id(section)) { (text) } }
+    html! { h2 { (text) } }
 }

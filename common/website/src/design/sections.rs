@@ -54,7 +54,7 @@ pub fn body(site: &Site, section: &Section, here: &str) -> Markup {
             }
         },
         Content::Facts { facts } => html! {
-            dl.facts { @for fact in facts { div { dt { (fact.label) } dd { (fact.value) } } } }
+            dl.facts { @for fact in facts { div { dt { (fact.label) } dd.long[fact.value.chars().count() > 8] { (fact.value) } } } }
         },
         Content::Table { intro, rows } => html! {
             (opening(intro))
