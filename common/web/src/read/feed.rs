@@ -17,8 +17,12 @@ const MAX_ITEMS: usize = 200;
 const MAX_FIELD_BYTES: usize = 4_096;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_SUMMARY_CHARS: usize = 400;
+/// Longest address kept, in bytes, and longest `xml:base`: it is copied into each address relative to it.
+const MAX_ADDRESS_BYTES: usize = 2_048;
 /// Deepest nesting of elements; real feeds need less.
 const MAX_DEPTH: usize = 64;
+/// Maximum number of nodes of all titles and descriptions that are HTML. A few kilobytes can make as many as a long page.
+const MAX_NODES: usize = 200_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
@@ -47,9 +51,7 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
     let mut reader = Reader::from_str(source);
     reader.config_mut().check_end_names = false;
     reader.config_mut().allow_dangling_amp = true;
-    let (feed, bases) = (Feed::default(), vec![base.clone()]);
-    let mut builder =
-        Builder { feed, bases, item: None, kind: None, path: Vec::new(), text: String::new(), is_link: true };
+    let mut builder = Builder::new(base);
     loop {
         let event = reader.read_event();
         match event {
@@ -78,16 +80,11 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
             }
             Ok(_) => {}
         }
-        if builder.feed.items.len() >= MAX_ITEMS {
-            builder.feed.cut = true;
+        if builder.feed.cut {
             break;
         }
     }
-    builder.kind?;
-    // A feed without title and entries counts only if it is complete.
-    let is_whole = !builder.feed.cut && builder.path.is_empty();
-    let said = is_whole || !builder.feed.title.is_empty() || !builder.feed.items.is_empty();
-    said.then_some(builder.feed)
+    builder.finish()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,22 +93,77 @@ enum Kind {
     Atom,
 }
 
-struct Builder {
+struct Builder<'a> {
+    /// Its title and description are as in the source until the end.
     feed: Feed,
-    /// What addresses are relative to: the document's own, and one for each open element (`xml:base`).
-    bases: Vec<Url>,
-    item: Option<Item>,
+    document: &'a Url,
+    /// Values of `xml:base`, where they change what addresses are relative to, each with the depth of its element.
+    bases: Vec<(usize, Url)>,
+    item: Option<Draft>,
+    /// Entries read, with those that turned out to say nothing.
+    drafts: usize,
+    html: HtmlReader,
     /// Set by the first element.
     kind: Option<Kind>,
-    /// Local names of the open elements.
-    path: Vec<String>,
+    /// The open elements.
+    path: Vec<Open>,
     /// Text of the current element.
     text: String,
     /// The current `guid` is an address (`isPermaLink`).
     is_link: bool,
 }
 
-impl Builder {
+struct Open {
+    /// As [`known`] gives it.
+    name: String,
+    /// What is inside belongs to the text of this element or of one around it.
+    is_text: bool,
+}
+
+/// An entry with texts as in the source. They are read once, at its end: a hostile entry may have a million titles.
+#[derive(Default)]
+struct Draft {
+    title: String,
+    url: Option<String>,
+    published: Option<String>,
+    author: String,
+    summary: String,
+    content: String,
+}
+
+impl Draft {
+    fn says(&self) -> bool {
+        self.url.is_some() || [&self.title, &self.summary, &self.content].iter().any(|text| !text.is_empty())
+    }
+
+    fn read(self, html: &mut HtmlReader) -> Item {
+        let summary = html.summary(&self.summary);
+        Item {
+            title: html.title(&self.title),
+            url: self.url,
+            published: self.published,
+            author: (!self.author.is_empty()).then(|| html.title(&self.author)),
+            summary: if summary.is_empty() { html.summary(&self.content) } else { summary },
+        }
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn new(document: &'a Url) -> Self {
+        Self {
+            feed: Feed::default(),
+            document,
+            bases: Vec::new(),
+            item: None,
+            drafts: 0,
+            html: HtmlReader::default(),
+            kind: None,
+            path: Vec::new(),
+            text: String::new(),
+            is_link: true,
+        }
+    }
+
     /// Returns `None` if the document is not a feed.
     fn open(&mut self, start: &BytesStart) -> Option<()> {
         let name = known(start.name().0);
@@ -123,48 +175,54 @@ impl Builder {
             });
         }
         let of_xml = |name: &str| value(start, |one| one == name);
-        let base = of_xml("xml:base").and_then(|text| self.base().join(text.trim()).ok());
-        self.bases
-            .push(base.filter(|url| matches!(url.scheme(), "http" | "https")).unwrap_or_else(|| self.base().clone()));
+        if let Some(base) = of_xml("xml:base").and_then(|text| joined(&text, self.base()))
+            && base != *self.base()
+        {
+            self.bases.push((self.path.len(), base));
+        }
         if name == "guid" {
             self.is_link = of_xml("isPermaLink").is_none_or(|said| !said.trim().eq_ignore_ascii_case("false"));
         }
         match name.as_str() {
-            "item" | "entry" => self.item = Some(Item::default()),
+            "item" | "entry" => self.item = Some(Draft::default()),
             "link" if self.kind == Some(Kind::Atom) => self.link(start),
             _ => {}
         }
         // XHTML inside a text element belongs to its text.
-        if !self.in_text() {
+        let inside = self.in_text();
+        if !inside {
             self.text.clear();
         }
-        self.path.push(name);
+        let is_text = match name.as_str() {
+            "title" | "summary" | "content" | "description" | "encoded" => true,
+            // Of a feed that does not close its elements.
+            "item" | "entry" | "channel" | "feed" => false,
+            _ => inside,
+        };
+        self.path.push(Open { name, is_text });
         Some(())
     }
 
+    /// What addresses are relative to.
     fn base(&self) -> &Url {
-        // The first one is never taken off.
-        &self.bases[self.bases.len() - 1]
+        self.bases.last().map_or(self.document, |(_, base)| base)
     }
 
     fn in_text(&self) -> bool {
-        let texts = ["title", "summary", "content", "description", "encoded"];
-        self.path.last().is_some_and(|name| texts.contains(&name.as_str()) || name == "div" || name == "p")
+        self.path.last().is_some_and(|open| open.is_text)
     }
 
     /// Atom's links are attributes; the entry's address is the one with `rel="alternate"` or without `rel`.
     fn link(&mut self, start: &BytesStart) {
         let value = |name: &str| value(start, |one| local(one) == name);
-        if !matches!(value("rel").as_deref(), None | Some("alternate")) {
+        let known = self.item.as_ref().map_or(&self.feed.link, |item| &item.url);
+        if known.is_some() || !matches!(value("rel").as_deref(), None | Some("alternate")) {
             return;
         }
         let url = value("href").and_then(|href| address(&href, self.base()));
-        let place = match &mut self.item {
-            Some(item) => &mut item.url,
-            None => &mut self.feed.link,
-        };
-        if place.is_none() {
-            *place = url;
+        match &mut self.item {
+            Some(item) => item.url = url,
+            None => self.feed.link = url,
         }
     }
 
@@ -174,42 +232,69 @@ impl Builder {
     }
 
     fn close(&mut self) {
-        let Some(name) = self.path.pop() else { return };
-        let base = if self.bases.len() > 1 { self.bases.pop() } else { None };
-        let base = base.unwrap_or_else(|| self.base().clone());
+        let Some(Open { name, .. }) = self.path.pop() else { return };
         if matches!(name.as_str(), "item" | "entry") {
-            let says = |item: &Item| !item.title.is_empty() || item.url.is_some() || !item.summary.is_empty();
-            self.feed.items.extend(self.item.take().filter(says));
+            self.close_item();
+        } else {
+            self.close_field(&name);
+            if !self.in_text() {
+                self.text.clear();
+            }
+        }
+        self.bases.pop_if(|(depth, _)| *depth == self.path.len());
+    }
+
+    fn close_item(&mut self) {
+        let Some(draft) = self.item.take().filter(Draft::says) else { return };
+        if self.drafts == MAX_ITEMS {
+            self.feed.cut = true;
             return;
         }
-        let parent = self.path.last().map_or("", String::as_str);
+        self.drafts += 1;
+        let item = draft.read(&mut self.html);
+        let says = !item.title.is_empty() || item.url.is_some() || !item.summary.is_empty();
+        self.feed.items.extend(says.then_some(item));
+    }
+
+    fn close_field(&mut self, name: &str) {
+        let parent = self.path.last().map_or("", |open| open.name.as_str());
+        let base = self.bases.last().map_or(self.document, |(_, base)| base);
         let text = self.text.as_str();
         match &mut self.item {
-            Some(item) if matches!(parent, "item" | "entry") => match name.as_str() {
-                "title" => item.title = title(text),
-                "link" if item.url.is_none() => item.url = address(text, &base),
+            Some(item) if matches!(parent, "item" | "entry") => match name {
+                "title" => text.clone_into(&mut item.title),
+                "link" if item.url.is_none() => item.url = address(text, base),
                 "guid" if item.url.is_none() && self.is_link && text.starts_with("http") => {
-                    item.url = address(text, &base)
+                    item.url = address(text, base)
                 }
                 "pubdate" | "published" | "date" => item.published = date(text).or(item.published.take()),
                 "updated" if item.published.is_none() => item.published = date(text),
-                "creator" | "author" if !text.trim().is_empty() => item.author = Some(title(text)),
-                "description" | "summary" => item.summary = summary(text),
-                "encoded" | "content" if item.summary.is_empty() => item.summary = summary(text),
+                "creator" | "author" if !text.trim().is_empty() => text.clone_into(&mut item.author),
+                "description" | "summary" => text.clone_into(&mut item.summary),
+                "encoded" | "content" if item.content.trim().is_empty() => text.clone_into(&mut item.content),
                 _ => {}
             },
-            Some(item) if parent == "author" && name == "name" => item.author = Some(title(text)),
-            None if matches!(parent, "channel" | "feed") => match name.as_str() {
-                "title" => self.feed.title = title(text),
-                "link" if self.feed.link.is_none() => self.feed.link = address(text, &base),
-                "description" | "subtitle" => self.feed.description = summary(text),
+            Some(item) if parent == "author" && name == "name" => text.clone_into(&mut item.author),
+            None if matches!(parent, "channel" | "feed") => match name {
+                "title" => text.clone_into(&mut self.feed.title),
+                "link" if self.feed.link.is_none() => self.feed.link = address(text, base),
+                "description" | "subtitle" => text.clone_into(&mut self.feed.description),
                 _ => {}
             },
             _ => {}
         }
-        if !self.in_text() {
-            self.text.clear();
-        }
+    }
+
+    /// Returns `None` if the document is not a feed.
+    fn finish(mut self) -> Option<Feed> {
+        self.kind?;
+        self.feed.title = self.html.title(&self.feed.title);
+        self.feed.description = self.html.summary(&self.feed.description);
+        // A feed without title and entries counts only if it is complete.
+        let is_whole = !self.feed.cut && self.path.is_empty();
+        let said = is_whole || !self.feed.title.is_empty() || !self.feed.items.is_empty();
+        self.feed.cut |= self.html.cut;
+        said.then_some(self.feed)
     }
 }
 
@@ -223,23 +308,31 @@ pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(bounded).unwrap_or_default().to_owned();
     let items = feed.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let read = |item: &Value| Item {
-        title: title(&text(item, "title")),
+    let mut html = HtmlReader::default();
+    let head = (html.title(&text(&feed, "title")), html.summary(&text(&feed, "description")));
+    let mut read = |item: &Value| Item {
+        title: html.title(&text(item, "title")),
         url: address(&text(item, "url"), base).or_else(|| address(&text(item, "external_url"), base)),
         published: date(&text(item, "date_published")),
-        author: item.pointer("/authors/0/name").or(item.pointer("/author/name")).and_then(Value::as_str).map(title),
+        author: item
+            .pointer("/authors/0/name")
+            .or(item.pointer("/author/name"))
+            .and_then(Value::as_str)
+            .map(|name| html.title(bounded(name))),
         summary: ["summary", "content_text", "content_html"]
             .iter()
-            .map(|name| summary(&text(item, name)))
+            .map(|name| html.summary(&text(item, name)))
             .find(|text| !text.is_empty())
             .unwrap_or_default(),
     };
+    let read = items.iter().take(MAX_ITEMS).map(&mut read).collect();
+    let (title, description) = head;
     Some(Feed {
-        title: title(&text(&feed, "title")),
-        description: summary(&text(&feed, "description")),
+        title,
+        description,
         link: address(&text(&feed, "home_page_url"), base),
-        items: items.iter().take(MAX_ITEMS).map(read).collect(),
-        cut: items.len() > MAX_ITEMS,
+        items: read,
+        cut: items.len() > MAX_ITEMS || html.cut,
     })
 }
 
@@ -274,25 +367,41 @@ fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_FIELD_BYTES)]
 }
 
-fn title(text: &str) -> String {
-    line(&plain(text), MAX_TITLE_CHARS)
+/// Reads values that may be HTML, as long as their trees are not too large together.
+#[derive(Default)]
+struct HtmlReader {
+    /// Nodes of the trees built so far.
+    nodes: usize,
+    /// Something was left out.
+    cut: bool,
 }
 
-fn summary(text: &str) -> String {
-    line(&plain(text), MAX_SUMMARY_CHARS)
-}
+impl HtmlReader {
+    fn title(&mut self, text: &str) -> String {
+        line(&self.plain(text), MAX_TITLE_CHARS)
+    }
 
-/// The visible text of a value that may be HTML.
-fn plain(text: &str) -> String {
-    if !text.contains(['<', '&']) {
-        return text.to_owned();
+    fn summary(&mut self, text: &str) -> String {
+        line(&self.plain(text), MAX_SUMMARY_CHARS)
     }
-    let prefiltered = super::prefilter::prefilter(text);
-    let document = super::parse::parse(&prefiltered.markup).document;
-    if let Ok(base) = Url::parse("http://feed.invalid/") {
-        super::clean::clean(&document, &prefiltered.styles, &base);
+
+    /// The visible text.
+    fn plain(&mut self, text: &str) -> String {
+        if !text.contains(['<', '&']) {
+            return text.to_owned();
+        }
+        if self.nodes >= MAX_NODES {
+            self.cut = true;
+            return String::new();
+        }
+        let prefiltered = super::prefilter::prefilter(text);
+        let document = super::parse::parse(&prefiltered.markup).document;
+        self.nodes += document.tree.len();
+        if let Ok(base) = Url::parse("http://feed.invalid/") {
+            super::clean::clean(&document, &prefiltered.styles, &base);
+        }
+        document.body().map(|body| body.formatted_text().to_string()).unwrap_or_default()
     }
-    document.body().map(|body| body.formatted_text().to_string()).unwrap_or_default()
 }
 
 /// The name of an element by which it is known here: the local one in the namespaces that feeds are made of, by their usual
@@ -311,9 +420,14 @@ fn value(start: &BytesStart, is: impl Fn(&str) -> bool) -> Option<String> {
 }
 
 fn address(text: &str, base: &Url) -> Option<String> {
+    joined(text, base).map(String::from)
+}
+
+/// An address of the web, unless it is empty or too long.
+fn joined(text: &str, base: &Url) -> Option<Url> {
     let text = text.trim();
-    let url = if text.is_empty() { None } else { base.join(text).ok() }?;
-    matches!(url.scheme(), "http" | "https").then(|| url.into())
+    let url = if text.is_empty() || text.len() > MAX_ADDRESS_BYTES { None } else { base.join(text).ok() }?;
+    (matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_ADDRESS_BYTES).then_some(url)
 }
 
 /// Reads RFC 2822 (RSS) or RFC 3339 (the others).
@@ -415,6 +529,73 @@ mod tests {
             (feed.title.as_str(), feed.items[0].summary.as_str(), feed.items[0].published.as_deref()),
             ("J", "x", Some("2026-01-02"))
         );
+    }
+
+    #[test]
+    fn long_bases_and_addresses_are_left_out() {
+        let long = "b/".repeat(1_500);
+        let items = "<entry><title>1</title><link href=\"1\"/></entry>";
+        let atom = format!("<feed xml:base=\"{long}\">{items}<entry xml:base=\"{}\">", &long[..2_000]);
+        let feed = of_xml(&format!("{atom}<a xml:base=\"{}\">{items}</a></entry></feed>", &long[..200]), &base());
+        let urls: Vec<_> = feed.unwrap().items.into_iter().filter_map(|item| item.url).collect();
+        assert_eq!(urls, ["https://site.example/1".to_owned(), format!("https://site.example/{}1", &long[..2_000])]);
+        let long = format!("<feed><title>T</title><link href=\"/{long}\"/></feed>");
+        assert_eq!(of_xml(&long, &base()).unwrap().link, None);
+    }
+
+    #[test]
+    fn a_base_is_kept_only_where_it_changes() {
+        let base = base();
+        let mut builder = Builder::new(&base);
+        let mut open = |tag: &'static str| {
+            builder.open(&BytesStart::from_content(tag, tag.find(' ').unwrap_or(tag.len()))).unwrap();
+            builder.bases.len()
+        };
+        let kept = ["feed", "a", "a xml:base='/b/'", "a", "a xml:base='/b/'", "a xml:base='c'", "a"].map(&mut open);
+        assert_eq!(kept, [0, 0, 1, 1, 1, 2, 2]);
+        let kept: Vec<_> = (0..7).map(|_| (builder.close(), builder.bases.len()).1).collect();
+        assert_eq!(kept, [2, 1, 1, 1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn only_so_much_html_is_read() {
+        // Each text is read once, whatever comes after it.
+        let base = base();
+        let mut builder = Builder::new(&base);
+        let parse = |tags: &str, builder: &mut Builder| {
+            for tag in tags.split_whitespace() {
+                match tag.strip_prefix('/') {
+                    Some(_) => builder.close(),
+                    None => builder.open(&BytesStart::new(tag.to_owned())).unwrap(),
+                }
+                builder.push("<p>x");
+            }
+        };
+        parse("rss channel", &mut builder);
+        parse(&"title /title description /description ".repeat(1_000), &mut builder);
+        parse("item", &mut builder);
+        parse(&"title /title description /description content /content ".repeat(1_000), &mut builder);
+        assert_eq!(builder.html.nodes, 0);
+        parse("/item", &mut builder);
+        assert!((1..50).contains(&builder.html.nodes), "{}", builder.html.nodes);
+        // Entries that say nothing count like others.
+        let empty = format!("<rss><channel><title>T</title>{}", "<item><title>&lt;p></title></item>".repeat(5_000));
+        let feed = of_xml(&empty, &base).unwrap();
+        assert!(feed.cut && feed.items.is_empty());
+        // Markup that makes very large trees.
+        let open: String = (0..150).map(|n| format!("&lt;b id={n}>")).collect();
+        let large = format!("<item><title>&lt;p>{open}{}</title></item>", "&lt;p>x".repeat(200));
+        let feed = of_xml(&format!("<rss><channel>{}</channel></rss>", large.repeat(100)), &base).unwrap();
+        assert!(feed.cut && (1..50).contains(&feed.items.len()), "{}", feed.items.len());
+    }
+
+    #[test]
+    fn a_whole_feed_of_as_many_entries_as_are_kept_is_not_cut() {
+        let feed = |count| {
+            let items = "<item><title>x</title></item>".repeat(count);
+            of_xml(&format!("<rss><channel>{items}</channel></rss>"), &base()).map(|feed| (feed.items.len(), feed.cut))
+        };
+        assert_eq!((feed(MAX_ITEMS), feed(MAX_ITEMS + 1)), (Some((MAX_ITEMS, false)), Some((MAX_ITEMS, true))));
     }
 
     #[test]
