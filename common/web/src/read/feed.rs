@@ -3,9 +3,10 @@
 //! Feeds are untrusted: only http and https addresses are kept, and descriptions are cleaned like pages.
 
 use chrono::DateTime;
-use quick_xml::Reader;
+use quick_xml::NsReader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
+use quick_xml::name::{Namespace, NamespaceResolver, ResolveResult};
 use serde_json::Value;
 use url::Url;
 
@@ -19,6 +20,22 @@ const MAX_TITLE_CHARS: usize = 300;
 const MAX_SUMMARY_CHARS: usize = 400;
 /// Longest address kept, in bytes, and longest `xml:base`: it is copied into each address relative to it.
 const MAX_ADDRESS_BYTES: usize = 2_048;
+/// Without `http://` and what may follow: Atom 1.0 and 0.3, RSS 1.0 and 0.9 and what they are made of.
+const NAMESPACES: [&str; 9] = [
+    "www.w3.org/2005/Atom",
+    "purl.org/atom/ns",
+    "purl.org/rss/1.0",
+    "my.netscape.com/rdf/simple/0.9",
+    "channel.netscape.com/rdf/simple/0.9",
+    "www.w3.org/1999/02/22-rdf-syntax-ns",
+    "purl.org/dc/elements/1.1",
+    "purl.org/dc/terms",
+    "purl.org/rss/1.0/modules/content",
+];
+/// Usual prefixes of these.
+const PREFIXES: [&str; 7] = ["atom", "atom03", "rss", "rdf", "dc", "dcterms", "content"];
+/// Longest namespace made up by a feed; it is compared with that of each element.
+const MAX_NAMESPACE_BYTES: usize = 256;
 /// Deepest nesting of elements; real feeds need less.
 const MAX_DEPTH: usize = 64;
 /// Maximum number of nodes of all titles and descriptions that are HTML. A few kilobytes can make as many as a long page.
@@ -48,7 +65,7 @@ pub struct Item {
 
 /// Reads an XML feed; `None` if it is something else.
 pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
-    let mut reader = Reader::from_str(source);
+    let mut reader = NsReader::from_str(source);
     reader.config_mut().check_end_names = false;
     reader.config_mut().allow_dangling_amp = true;
     let mut builder = Builder::new(base);
@@ -56,13 +73,13 @@ pub(super) fn of_xml(source: &str, base: &Url) -> Option<Feed> {
         let event = reader.read_event();
         match event {
             Ok(Event::Start(start)) => {
-                builder.open(&start)?;
+                builder.open(&start, reader.resolver())?;
                 if builder.path.len() > MAX_DEPTH {
                     break;
                 }
             }
             Ok(Event::Empty(start)) => {
-                builder.open(&start)?;
+                builder.open(&start, reader.resolver())?;
                 builder.close();
             }
             Ok(Event::End(_)) => builder.close(),
@@ -105,6 +122,8 @@ struct Builder<'a> {
     html: HtmlReader,
     /// Set by the first element.
     kind: Option<Kind>,
+    /// The default namespace of the first element; some feeds make one up.
+    own_namespace: Option<String>,
     /// The open elements.
     path: Vec<Open>,
     /// Text of the current element.
@@ -158,6 +177,7 @@ impl<'a> Builder<'a> {
             drafts: 0,
             html: HtmlReader::default(),
             kind: None,
+            own_namespace: None,
             path: Vec::new(),
             text: String::new(),
             is_link: true,
@@ -165,8 +185,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns `None` if the document is not a feed.
-    fn open(&mut self, start: &BytesStart) -> Option<()> {
-        let name = known(start.name().0);
+    fn open(&mut self, start: &BytesStart, namespaces: &NamespaceResolver) -> Option<()> {
+        if self.kind.is_none() {
+            self.own_namespace = own_namespace(start, namespaces);
+        }
+        let name = self.known(start, namespaces);
         if self.kind.is_none() {
             self.kind = Some(match name.as_str() {
                 "rss" | "rdf" => Kind::Rss,
@@ -201,6 +224,21 @@ impl<'a> Builder<'a> {
         };
         self.path.push(Open { name, is_text });
         Some(())
+    }
+
+    /// The name of an element by which it is known here: the local one in the namespaces that feeds are made of. An element of
+    /// another namespace, such as `media:title`, is none of ours.
+    fn known(&self, start: &BytesStart, namespaces: &NamespaceResolver) -> String {
+        let (namespace, name) = namespaces.resolve_element(start.name());
+        let is_ours = match namespace {
+            ResolveResult::Unbound => true,
+            ResolveResult::Bound(Namespace(name)) => {
+                is_of_feeds(name) || self.own_namespace.as_deref().is_some_and(|own| own == name)
+            }
+            // Some feeds forget to declare the usual prefixes.
+            ResolveResult::Unknown(prefix) => PREFIXES.iter().any(|known| prefix.eq_ignore_ascii_case(known)),
+        };
+        if is_ours { name.into_inner().to_ascii_lowercase() } else { String::new() }
     }
 
     /// What addresses are relative to.
@@ -404,13 +442,23 @@ impl HtmlReader {
     }
 }
 
-/// The name of an element by which it is known here: the local one in the namespaces that feeds are made of, by their usual
-/// prefixes. An element of another namespace, such as `media:title`, is none of ours.
-fn known(name: &str) -> String {
-    const PREFIXES: [&str; 7] = ["atom", "atom03", "rss", "rdf", "dc", "dcterms", "content"];
-    let is_ours =
-        name.split_once(':').is_none_or(|(prefix, _)| PREFIXES.iter().any(|known| prefix.eq_ignore_ascii_case(known)));
-    if is_ours { local(name) } else { String::new() }
+/// Whether this is a namespace that feeds are made of. Some feeds write it with `https` or another end.
+fn is_of_feeds(namespace: &str) -> bool {
+    let name = namespace.trim();
+    let name = name.strip_prefix("http://").or(name.strip_prefix("https://")).unwrap_or(name);
+    let name = name.strip_suffix(['/', '#']).unwrap_or(name);
+    NAMESPACES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+fn own_namespace(root: &BytesStart, namespaces: &NamespaceResolver) -> Option<String> {
+    // The first element of RSS 1.0 has a prefix, and the default namespace is for the others.
+    let has_default = root.name().prefix().is_none_or(|prefix| prefix.into_inner().eq_ignore_ascii_case("rdf"));
+    match namespaces.resolve_prefix(None, true) {
+        ResolveResult::Bound(Namespace(name)) if has_default && name.len() <= MAX_NAMESPACE_BYTES => {
+            Some(name.to_owned())
+        }
+        _ => None,
+    }
 }
 
 /// An attribute of an element, by its whole name.
@@ -454,7 +502,7 @@ mod tests {
     #[test]
     fn rss_with_all_supported_elements() {
         let feed = of_xml(
-            "<?xml version=\"1.0\"?><!DOCTYPE rss [<!ENTITY x \"evil\">]><rss version=\"2.0\" xmlns:dc=\"d\" xmlns:content=\"c\"><channel><title>A &amp; B</title>\
+            "<?xml version=\"1.0\"?><!DOCTYPE rss [<!ENTITY x \"evil\">]><rss version=\"2.0\" xmlns:dc=\"http://purl.org/dc/elements/1.1/\" xmlns:content=\"http://purl.org/rss/1.0/modules/content/\"><channel><title>A &amp; B</title>\
              <link>https://site.example/</link><atom:link rel=\"self\" href=\"/feed\"/><description>News</description>\
              <item><title><![CDATA[One <b>bold</b> &amp; more]]></title><link>/1?a=1&amp;b=2</link><pubDate>Wed, 04 Mar 2026 07:30:00 +0100</pubDate><dc:creator>A. Writer</dc:creator>\
              <description>&lt;p&gt;Shown&lt;span style=\"display:none\"&gt;hidden&lt;/span&gt;&lt;/p&gt;</description></item>\
@@ -495,6 +543,64 @@ mod tests {
         let [one, two] = &feed.items[..] else { panic!("{feed:?}") };
         assert_eq!((one.title.as_str(), one.summary.as_str()), ("One & two", ""));
         assert_eq!((one.url.as_deref(), two.url.as_deref()), (Some("https://site.example/1?a=1&b=2"), None));
+    }
+
+    #[test]
+    fn elements_are_known_by_namespace_whatever_their_prefix() {
+        const ATOM: &str = "http://www.w3.org/2005/Atom";
+        const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+        const MEDIA: &str = "http://search.yahoo.com/mrss/";
+        const DC: &str = "http://purl.org/dc/elements/1.1/";
+        let item = "<item><title>One</title><link>/1</link><dc:creator>N</dc:creator></item>";
+        for feed in [
+            format!(
+                "<a:feed xmlns:a='{ATOM}'><a:entry><a:title>One</a:title><a:link href='/1'/><a:author><a:name>N</a:name></a:author></a:entry></a:feed>"
+            ),
+            format!(
+                "<feed xmlns='{ATOM}' xmlns:m='{MEDIA}'><entry><title>One</title><m:group><m:title>No</m:title></m:group><m:title>No</m:title><link href='/1'/><author><name>N</name></author></entry></feed>"
+            ),
+            // The default namespace is none of ours there.
+            format!(
+                "<a:feed xmlns:a='{ATOM}' xmlns='{MEDIA}'><a:entry><a:title>One</a:title><title>No</title><a:link href='/1'/><a:author><a:name>N</a:name></a:author></a:entry></a:feed>"
+            ),
+            format!(
+                "<feed xmlns='http://purl.org/atom/ns#'><entry><title>One</title><title xmlns='{MEDIA}'>No</title><link href='/1'/><author><name>N</name></author></entry></feed>"
+            ),
+            format!(
+                "<r:RDF xmlns:r='{RDF}' xmlns='http://purl.org/rss/1.0/' xmlns:d='{DC}'><item><title>One</title><link>/1</link><d:creator>N</d:creator></item></r:RDF>"
+            ),
+            format!("<rdf:RDF xmlns:rdf='{RDF}' xmlns='urn:made-up'>{item}</rdf:RDF>"),
+            // Prefixes that were not declared, and namespaces written wrongly or made up.
+            format!("<rss><channel>{item}</channel></rss>"),
+            format!(
+                "<rss xmlns='urn:made-up' xmlns:dc='https://purl.org/dc/elements/1.1'><channel>{item}</channel></rss>"
+            ),
+            // A usual prefix of something else.
+            format!(
+                "<rss xmlns:atom='{MEDIA}' xmlns:dc='{DC}'><channel><item><title>One</title><atom:title>No</atom:title><link>/1</link><dc:creator>N</dc:creator></item></channel></rss>"
+            ),
+        ] {
+            let read = of_xml(&feed, &base()).unwrap_or_default();
+            let items: Vec<_> = read
+                .items
+                .iter()
+                .map(|item| (item.title.as_str(), item.url.as_deref(), item.author.as_deref()))
+                .collect();
+            assert_eq!(items, [("One", Some("https://site.example/1"), Some("N"))], "{feed}");
+        }
+        assert_eq!(of_xml(&format!("<m:feed xmlns:m='{MEDIA}'><title>T</title></m:feed>"), &base()), None);
+    }
+
+    #[test]
+    fn markup_inside_a_text_belongs_to_it() {
+        let atom = "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:x='http://www.w3.org/1999/xhtml'><entry>\
+                    <title type='xhtml'><x:div>One <x:em>and <x:b>two</x:b></x:em> <x:title>three</x:title></x:div></title>\
+                    <x:title>No</x:title><summary><div><p>A</p> <ul><li>B</li></ul></div></summary></entry></feed>";
+        let feed = of_xml(atom, &base()).unwrap();
+        assert_eq!((feed.items[0].title.as_str(), feed.items[0].summary.as_str()), ("One and two three", "A B"));
+        // Elements that are never closed.
+        let rss = "<rss><channel><title>T<item><title>One</title><link>/1</link></item></channel></rss>";
+        assert_eq!(of_xml(rss, &base()).unwrap().items[0].title, "One");
     }
 
     #[test]
@@ -548,7 +654,8 @@ mod tests {
         let base = base();
         let mut builder = Builder::new(&base);
         let mut open = |tag: &'static str| {
-            builder.open(&BytesStart::from_content(tag, tag.find(' ').unwrap_or(tag.len()))).unwrap();
+            let start = BytesStart::from_content(tag, tag.find(' ').unwrap_or(tag.len()));
+            builder.open(&start, &NamespaceResolver::default()).unwrap();
             builder.bases.len()
         };
         let kept = ["feed", "a", "a xml:base='/b/'", "a", "a xml:base='/b/'", "a xml:base='c'", "a"].map(&mut open);
@@ -566,7 +673,7 @@ mod tests {
             for tag in tags.split_whitespace() {
                 match tag.strip_prefix('/') {
                     Some(_) => builder.close(),
-                    None => builder.open(&BytesStart::new(tag.to_owned())).unwrap(),
+                    None => builder.open(&BytesStart::new(tag.to_owned()), &NamespaceResolver::default()).unwrap(),
                 }
                 builder.push("<p>x");
             }
