@@ -30,7 +30,7 @@ fn text_that_nobody_sees_is_left_out() {
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (secret) Tj ET /Span BMC EMC BT (secret) Tj ET EMC";
     // What is added, its resources, entries of the page and of the catalogue, objects.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a [&'a str]);
-    let hidden: [Case; 33] = [
+    let hidden: [Case; 35] = [
         ("a layer that is off", marked, "/Properties << /L 7 0 R >>", "", layers, &[off, on]),
         ("a layer off by default", marked, "/Properties << /L 7 0 R >>", "", all_off, &[off, on]),
         ("a layer off when viewed", marked, "/Properties << /L 7 0 R >>", "", viewed, &[off, on]),
@@ -97,6 +97,15 @@ fn text_that_nobody_sees_is_left_out() {
         ),
         ("transparent", "/G gs BT /F1 12 Tf 72 650 Td (secret) Tj ET", "/ExtGState << /G << /ca 0 >> >>", "", "", &[]),
         ("below a box", &format!("{SECRET} 0 g 60 640 200 40 re f"), "", "", "", &[]),
+        ("below a box of lines", &format!("{SECRET} 60 630 m 360 630 l 360 670 l 60 670 l h f"), "", "", "", &[]),
+        (
+            "in the colour of lines around it",
+            &format!("60 630 m 60 670 l 360 670 l 360 630 l 60 630 l f {SECRET}"),
+            "",
+            "",
+            "",
+            &[],
+        ),
         (
             "below a picture",
             &format!("{SECRET} q 200 0 0 40 60 640 cm /I Do Q"),
@@ -152,7 +161,7 @@ fn text_that_is_seen_is_kept() {
     let named = "/Properties << /L 9 0 R >>";
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (also) Tj ET EMC";
     let plain = "BT /F1 12 Tf 72 650 Td (also) Tj ET";
-    let seen: [(&str, String, &str, &str, &[&str]); 20] = [
+    let seen: [(&str, String, &str, &str, &[&str]); 22] = [
         ("a layer that is on", marked.replace("/L", "/M"), "/Properties << /M 8 0 R >>", layers, &[off, on]),
         ("any layer on", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] >>"]),
         ("any off", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] /P /AnyOff >>"]),
@@ -166,6 +175,8 @@ fn text_that_is_seen_is_kept() {
         ("white on a dark box", format!("0 g 60 600 300 80 re f 1 g {plain}"), "", "", &[]),
         ("white on a dark shape", format!("0 g 60 600 m 400 600 l 300 700 l f 1 g {plain}"), "", "", &[]),
         ("white on a thick line", format!("30 w 60 655 m 400 655 l S 1 g {plain}"), "", "", &[]),
+        ("beside a shape", format!("{plain} 60 600 m 400 600 l 300 700 l 60 601 l f"), "", "", &[]),
+        ("below a round shape", format!("{plain} 60 630 m 360 630 l 360 670 l 60 670 60 640 60 630 c f"), "", "", &[]),
         ("struck through", format!("{plain} 72 653 80 1 re f"), "", "", &[]),
         ("over its strike", format!("72 653 80 1 re f {plain}"), "", "", &[]),
         ("white on dark stripes", format!("0 g 60 648 300 4 re f 60 652 300 4 re f 1 g {plain}"), "", "", &[]),

@@ -209,8 +209,12 @@ impl Ground {
 #[derive(Default)]
 struct Path {
     area: Option<Area>,
-    /// It is one upright box and nothing else.
-    is_box: bool,
+    /// It began as one upright box.
+    begins_as_box: bool,
+    /// The ends of its first lines.
+    corners: Vec<(f32, f32)>,
+    /// There is more to it than a box or a few lines.
+    more: bool,
     clips: bool,
 }
 
@@ -260,8 +264,17 @@ pub(super) fn text_of(reader: &mut Reader, id: ObjectId) -> String {
     painter.paint(&content, &resources, State::new(Matrix::NONE, sheet), 0);
     let mut own = std::mem::take(&mut painter.found);
     let notes = painter.notes(id, sheet);
-    let Painter { pictures, covered, grounds, .. } = painter;
-    own.iter_mut().for_each(|found| found.sight = under(found, &grounds));
+    let Painter { reader, pictures, covered, grounds, .. } = painter;
+    let mut compared = 0;
+    for found in &mut own {
+        if compared % 1_024 == 0 && !reader.budget.take_content(0) {
+            break;
+        }
+        found.sight = under(found, &grounds);
+        compared += 1;
+    }
+    // What could not be compared in time may be covered.
+    own.truncate(compared);
     let seen: usize = own
         .iter()
         .filter(|found| found.sight == Sight::Seen)
@@ -515,7 +528,7 @@ impl<'a> Painter<'a, '_> {
         }
         if fills && state.fill.alpha > 0.0 {
             let clear = state.mixes || state.outlines.is_some();
-            let certain = path.is_box && state.clip_is_box && state.fill.alpha >= 1.0 && !clear;
+            let certain = path.is_box() && state.clip_is_box && state.fill.alpha >= 1.0 && !clear;
             self.add_ground(area.within(state.clip), state.fill.colour.filter(|_| certain), false);
         }
         // Bars are often drawn as thick lines.
@@ -781,9 +794,12 @@ impl Run {
 
 impl Path {
     fn add(&mut self, state: &State, points: &[(f32, f32)]) {
-        self.is_box = false;
+        self.more |= self.begins_as_box || points.len() > 1 || self.corners.len() > 4;
         for (x, y) in points {
             let (x, y) = state.page.apply(*x, *y);
+            if !self.more {
+                self.corners.push((x, y));
+            }
             let point = Area::new(x, y, x, y);
             self.area = Some(self.area.map_or(point, |area| area.and(point)));
         }
@@ -791,15 +807,31 @@ impl Path {
 
     fn add_box(&mut self, state: &State, x: f32, y: f32, width: f32, height: f32) {
         let area = Area::new(x, y, x + width, y + height).under(state.page);
-        self.is_box = self.area.is_none() && state.page.is_upright();
+        self.begins_as_box = self.area.is_none() && state.page.is_upright();
+        self.more |= !self.begins_as_box;
         self.area = Some(self.area.map_or(area, |before| before.and(area)));
+    }
+
+    /// Whether it is one upright box and nothing else.
+    fn is_box(&self) -> bool {
+        let corners = match self.corners.as_slice() {
+            _ if self.more => return false,
+            [] => return self.begins_as_box,
+            [corners @ .., last] if corners.len() == 4 && corners.first() == Some(last) => corners,
+            corners => corners,
+        };
+        let &[first, second, third, fourth] = corners else { return false };
+        let level = |one: (f32, f32), other: (f32, f32)| (one.1 - other.1).abs() < 0.1;
+        let upright = |one: (f32, f32), other: (f32, f32)| (one.0 - other.0).abs() < 0.1;
+        (level(first, second) && upright(second, third) && level(third, fourth) && upright(fourth, first))
+            || (upright(first, second) && level(second, third) && upright(third, fourth) && level(fourth, first))
     }
 
     /// Ends the path; it may become the clip.
     fn close(&mut self, state: &mut State) {
         if self.clips {
             state.clip = self.area.map_or(Area::NOTHING, |area| area.within(state.clip));
-            state.clip_is_box &= self.is_box;
+            state.clip_is_box &= self.is_box();
         }
         *self = Path::default();
     }
