@@ -30,7 +30,7 @@ fn text_that_nobody_sees_is_left_out() {
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (secret) Tj ET /Span BMC EMC BT (secret) Tj ET EMC";
     // What is added, its resources, entries of the page and of the catalogue, objects.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a [&'a str]);
-    let hidden: [Case; 35] = [
+    let hidden: [Case; 36] = [
         ("a layer that is off", marked, "/Properties << /L 7 0 R >>", "", layers, &[off, on]),
         ("a layer off by default", marked, "/Properties << /L 7 0 R >>", "", all_off, &[off, on]),
         ("a layer off when viewed", marked, "/Properties << /L 7 0 R >>", "", viewed, &[off, on]),
@@ -107,6 +107,16 @@ fn text_that_nobody_sees_is_left_out() {
             &[],
         ),
         (
+            "in a transparent group",
+            "/G gs /X Do",
+            "/ExtGState << /G << /ca 0 >> /H << /ca 1 >> >> /XObject << /X 7 0 R >>",
+            "",
+            "",
+            &[
+                "/Subtype /Form /BBox [0 0 612 792] /Group << /S /Transparency >> stream /H gs BT /F1 12 Tf 72 650 Td (secret) Tj ET",
+            ],
+        ),
+        (
             "below a picture",
             &format!("{SECRET} q 200 0 0 40 60 640 cm /I Do Q"),
             "/XObject << /I 7 0 R >>",
@@ -161,7 +171,7 @@ fn text_that_is_seen_is_kept() {
     let named = "/Properties << /L 9 0 R >>";
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (also) Tj ET EMC";
     let plain = "BT /F1 12 Tf 72 650 Td (also) Tj ET";
-    let seen: [(&str, String, &str, &str, &[&str]); 22] = [
+    let seen: [(&str, String, &str, &str, &[&str]); 23] = [
         ("a layer that is on", marked.replace("/L", "/M"), "/Properties << /M 8 0 R >>", layers, &[off, on]),
         ("any layer on", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] >>"]),
         ("any off", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] /P /AnyOff >>"]),
@@ -177,6 +187,15 @@ fn text_that_is_seen_is_kept() {
         ("white on a thick line", format!("30 w 60 655 m 400 655 l S 1 g {plain}"), "", "", &[]),
         ("beside a shape", format!("{plain} 60 600 m 400 600 l 300 700 l 60 601 l f"), "", "", &[]),
         ("below a round shape", format!("{plain} 60 630 m 360 630 l 360 670 l 60 670 60 640 60 630 c f"), "", "", &[]),
+        (
+            "below a mixed group",
+            format!("{plain} /G gs /X Do"),
+            "/ExtGState << /G << /BM /Multiply >> /H << /BM /Normal /ca 1 >> >> /XObject << /X 7 0 R >>",
+            "",
+            &[
+                "/Subtype /Form /BBox [0 0 612 792] /Group << /S /Transparency >> stream /H gs 1 1 0 rg 60 640 300 40 re f",
+            ],
+        ),
         ("struck through", format!("{plain} 72 653 80 1 re f"), "", "", &[]),
         ("over its strike", format!("72 653 80 1 re f {plain}"), "", "", &[]),
         ("white on dark stripes", format!("0 g 60 648 300 4 re f 60 652 300 4 re f 1 g {plain}"), "", "", &[]),

@@ -155,6 +155,9 @@ struct State {
     line_width: f32,
     /// Painting mixes with what lies below it.
     mixes: bool,
+    /// Alpha and mixing of the transparency groups around, which content cannot undo.
+    group_alpha: f32,
+    group_mixes: bool,
     font: Option<Rc<Font>>,
     size: f32,
     leading: f32,
@@ -177,6 +180,8 @@ impl State {
             stroke: Paint::USUAL,
             line_width: 1.0,
             mixes: false,
+            group_alpha: 1.0,
+            group_mixes: false,
             font: None,
             size: 12.0,
             leading: 0.0,
@@ -505,12 +510,14 @@ impl<'a> Painter<'a, '_> {
         let Some(found) = self.resource(b"ExtGState", name, resources) else { return };
         let Ok(found) = document.dereference(found).and_then(|(_, found)| found.as_dict()) else { return };
         let number = |name: &[u8]| found.get_deref(name, document).and_then(Object::as_float).ok();
-        state.fill.alpha = number(b"ca").unwrap_or(state.fill.alpha);
-        state.stroke.alpha = number(b"CA").unwrap_or(state.stroke.alpha);
+        let alpha = |name: &[u8]| number(name).map(|alpha| alpha * state.group_alpha);
+        let (fill, stroke) = (alpha(b"ca"), alpha(b"CA"));
+        state.fill.alpha = fill.unwrap_or(state.fill.alpha);
+        state.stroke.alpha = stroke.unwrap_or(state.stroke.alpha);
         state.line_width = number(b"LW").unwrap_or(state.line_width);
         for (name, plain) in [(&b"BM"[..], &[&b"Normal"[..], b"Compatible"][..]), (b"SMask", &[b"None"])] {
             if let Ok(value) = found.get_deref(name, document) {
-                state.mixes = !value.as_name().is_ok_and(|value| plain.contains(&value));
+                state.mixes = state.group_mixes || !value.as_name().is_ok_and(|value| plain.contains(&value));
             }
         }
         if let Ok([font, size]) = found.get_deref(b"Font", document).and_then(Object::as_array).map(Vec::as_slice)
@@ -602,6 +609,10 @@ impl<'a> Painter<'a, '_> {
         let own = document.get_dict_in_dict(&form.dict, b"Resources").ok();
         let own: Vec<&Dictionary> = own.into_iter().chain(resources.iter().copied()).take(8).collect();
         state.page = matrix_of(document, form).then(state.page);
+        if form.dict.has(b"Group") {
+            state.stroke.alpha = state.fill.alpha;
+            (state.group_alpha, state.group_mixes) = (state.fill.alpha, state.mixes);
+        }
         if let Some(bounds) = form.dict.get(b"BBox").ok().and_then(|bounds| Area::of(document, bounds)) {
             state.clip = bounds.under(state.page).within(state.clip);
             state.clip_is_box &= state.page.is_upright();
