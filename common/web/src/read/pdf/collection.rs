@@ -1,4 +1,4 @@
-//! Adobe's character collections: the letters of glyph numbers. `assets/collections/README.md` describes the files.
+//! Adobe's character collections: the letters of glyph numbers. `assets/collections/NOTICE.md` describes the files.
 
 use std::sync::LazyLock;
 
