@@ -2,12 +2,16 @@
 //!
 //! Feeds are untrusted: only http and https addresses are kept, and descriptions are cleaned like pages.
 
+use std::collections::BTreeMap;
+use std::fmt;
+
 use chrono::DateTime;
 use quick_xml::NsReader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::name::{Namespace, NamespaceResolver, ResolveResult};
-use serde_json::Value;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use url::Url;
 
 use super::text::{line, literal};
@@ -341,37 +345,155 @@ pub(super) fn of_json(source: &str, base: &Url) -> Option<Feed> {
     if !source.contains("jsonfeed.org/version/") {
         return None;
     }
-    let feed: Value = serde_json::from_str(source).ok()?;
-    feed.get("version")?.as_str()?.contains("jsonfeed.org/version/").then_some(())?;
-    let text =
-        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(bounded).unwrap_or_default().to_owned();
-    let items = feed.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let feed = Part::of(source)?;
+    feed.text("version").contains("jsonfeed.org/version/").then_some(())?;
     let mut html = HtmlReader::default();
-    let head = (html.title(&text(&feed, "title")), html.summary(&text(&feed, "description")));
-    let mut read = |item: &Value| Item {
-        title: html.title(&text(item, "title")),
-        url: address(&text(item, "url"), base).or_else(|| address(&text(item, "external_url"), base)),
-        published: date(&text(item, "date_published")),
+    let (title, description) = (html.title(feed.text("title")), html.summary(feed.text("description")));
+    let nothing = Part::default();
+    let list = feed.fields.get("items").unwrap_or(&nothing);
+    let mut read = |item: &Part| Item {
+        title: html.title(item.text("title")),
+        url: address(item.text("url"), base).or_else(|| address(item.text("external_url"), base)),
+        published: date(item.text("date_published")),
         author: item
-            .pointer("/authors/0/name")
-            .or(item.pointer("/author/name"))
-            .and_then(Value::as_str)
-            .map(|name| html.title(bounded(name))),
+            .fields
+            .get("authors")
+            .and_then(|authors| authors.elements.first())
+            .or_else(|| item.fields.get("author"))
+            .map(|author| author.text("name"))
+            .filter(|name| !name.is_empty())
+            .map(|name| html.title(name)),
         summary: ["summary", "content_text", "content_html"]
             .iter()
-            .map(|name| html.summary(&text(item, name)))
+            .map(|name| html.summary(item.text(name)))
             .find(|text| !text.is_empty())
             .unwrap_or_default(),
     };
-    let read = items.iter().take(MAX_ITEMS).map(&mut read).collect();
-    let (title, description) = head;
-    Some(Feed {
-        title,
-        description,
-        link: address(&text(&feed, "home_page_url"), base),
-        items: read,
-        cut: items.len() > MAX_ITEMS || html.cut,
-    })
+    let items = list.elements.iter().map(&mut read).collect();
+    let link = address(feed.text("home_page_url"), base);
+    Some(Feed { title, description, link, items, cut: list.more || html.cut })
+}
+
+/// What is read of a JSON Feed. A tree of everything in it can take a hundred times the memory of the source.
+#[derive(Default)]
+struct Part {
+    text: String,
+    fields: BTreeMap<&'static str, Part>,
+    elements: Vec<Part>,
+    /// There are more elements.
+    more: bool,
+}
+
+impl Part {
+    fn of(source: &str) -> Option<Self> {
+        let mut json = serde_json::Deserializer::from_str(source);
+        let part = PartAt(0).deserialize(&mut json).ok()?;
+        json.end().ok().map(|()| part)
+    }
+
+    /// The text of a field, or nothing.
+    fn text(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", |field| &field.text)
+    }
+}
+
+/// Reads the part at this depth; the feed itself is at 0, its entries are at 2, the names of their authors at 5.
+#[derive(Clone, Copy)]
+struct PartAt(usize);
+
+impl PartAt {
+    const FIELDS: [&str; 14] = [
+        "version",
+        "title",
+        "description",
+        "home_page_url",
+        "items",
+        "url",
+        "external_url",
+        "date_published",
+        "authors",
+        "author",
+        "name",
+        "summary",
+        "content_text",
+        "content_html",
+    ];
+    const DEEPEST: usize = 5;
+
+    fn inside(self) -> Option<Self> {
+        (self.0 < Self::DEEPEST).then_some(Self(self.0 + 1))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for PartAt {
+    type Value = Part;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Part, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PartAt {
+    type Value = Part;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Part, E> {
+        Ok(Part { text: bounded(text).to_owned(), ..Part::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
+        let mut part = Part::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match (Self::FIELDS.iter().find(|field| **field == name), self.inside()) {
+                (Some(field), Some(inside)) => {
+                    part.fields.insert(field, map.next_value_seed(inside)?);
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(part)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Part, A::Error> {
+        let mut part = Part::default();
+        // Of authors only the first is read.
+        let most = if self.0 == 1 { MAX_ITEMS } else { 1 };
+        while let Some(inside) = self.inside()
+            && part.elements.len() < most
+            && let Some(element) = list.next_element_seed(inside)?
+        {
+            part.elements.push(element);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            part.more = true;
+        }
+        Ok(part)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Part, E> {
+        Ok(Part::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Part, E> {
+        Ok(Part::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Part, E> {
+        Ok(Part::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Part, E> {
+        Ok(Part::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Part, E> {
+        Ok(Part::default())
+    }
 }
 
 /// The feed as Markdown. Titles and summaries are escaped.
@@ -694,6 +816,37 @@ mod tests {
         let large = format!("<item><title>&lt;p>{open}{}</title></item>", "&lt;p>x".repeat(200));
         let feed = of_xml(&format!("<rss><channel>{}</channel></rss>", large.repeat(100)), &base).unwrap();
         assert!(feed.cut && (1..50).contains(&feed.items.len()), "{}", feed.items.len());
+    }
+
+    #[test]
+    fn only_the_needed_parts_of_json_are_kept() {
+        fn parts(part: &Part) -> usize {
+            1 + part.fields.values().chain(&part.elements).map(parts).sum::<usize>()
+        }
+        let version = "\"version\": \"https://jsonfeed.org/version/1\"";
+        let many = |element: &str| format!("[{}0]", format!("{element},").repeat(20_000));
+        for (json, most) in [
+            (many("{\"\":0}"), 2),
+            (format!("{{{version}, \"x\": {}}}", many("{\"title\":0}")), 2),
+            (format!("{{{version}, \"authors\": {}}}", many("{\"\":0}")), 3 + MAX_ITEMS),
+            (format!("{{{version}, \"items\": [{{\"authors\": {}}}]}}", many("{\"name\":0}")), 7),
+            (
+                format!("{{{version}, \"items\": [{{\"items\": [{{\"items\": {0}, \"title\": {0}}}]}}]}}", many("[0]")),
+                8,
+            ),
+        ] {
+            let read = Part::of(&json).unwrap();
+            assert!(parts(&read) <= most, "{} parts of {}", parts(&read), &json[..80]);
+        }
+        let odd = format!(
+            "{{{version}, \"title\": null, \"title\": \"T\", \"items\": [null, 1, -1, 0.5, true, [], {{\"url\": 7, \"author\": {{\"name\": \"N\"}}}}], \"a\": {{}}}}"
+        );
+        let feed = of_json(&odd, &base()).unwrap();
+        assert_eq!((feed.title.as_str(), feed.items.len(), feed.items[6].author.as_deref()), ("T", 7, Some("N")));
+        assert_eq!(of_json(&format!("{odd} x"), &base()), None);
+        let items = |count| format!("{{{version}, \"items\": [{}{{}}]}}", "{},".repeat(count - 1));
+        let read = |count| of_json(&items(count), &base()).map(|feed| (feed.items.len(), feed.cut));
+        assert_eq!((read(MAX_ITEMS), read(MAX_ITEMS + 1)), (Some((MAX_ITEMS, false)), Some((MAX_ITEMS, true))));
     }
 
     #[test]
