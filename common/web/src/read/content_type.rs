@@ -3,6 +3,7 @@
 use platform::net::essence;
 
 use super::UnsupportedContent;
+use super::charset;
 use super::pdf::is_pdf;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,18 +27,22 @@ pub fn can_read(essence: &str) -> bool {
 
 /// The kind of a body. Binary data is refused whatever its declared type.
 pub(super) fn detect(declared: Option<&str>, body: &[u8]) -> Result<Kind, UnsupportedContent> {
+    let two_byte = charset::two_byte(body, declared);
     let declared = declared.map(essence).unwrap_or_default();
     let pdf_or_unsaid =
         matches!(declared.as_str(), "application/pdf" | "application/x-pdf" | "application/octet-stream" | "");
     if pdf_or_unsaid && is_pdf(body) {
         return Ok(Kind::Pdf);
     }
-    if is_binary(body) {
+    let head = &body[..body.len().min(SNIFFED_BYTES)];
+    // A NUL byte means binary data, except in UTF-16.
+    if two_byte.is_none() && head.contains(&0) {
         let named = if declared.is_empty() { "application/octet-stream".to_owned() } else { declared };
         return Err(UnsupportedContent(named));
     }
     if declared.is_empty() {
-        return Ok(sniff(body));
+        let text = two_byte.map_or_else(|| String::from_utf8_lossy(head), |encoding| encoding.decode(head).0);
+        return Ok(sniff(&text));
     }
     kind_of(&declared).filter(|kind| *kind != Kind::Pdf).ok_or(UnsupportedContent(declared))
 }
@@ -57,15 +62,7 @@ fn kind_of(essence: &str) -> Option<Kind> {
     }
 }
 
-/// A NUL byte means binary data, except after a UTF-16 byte order mark.
-fn is_binary(body: &[u8]) -> bool {
-    let head = &body[..body.len().min(SNIFFED_BYTES)];
-    let two_byte = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
-    !two_byte && head.contains(&0)
-}
-
-fn sniff(body: &[u8]) -> Kind {
-    let head = String::from_utf8_lossy(&body[..body.len().min(SNIFFED_BYTES)]);
+fn sniff(head: &str) -> Kind {
     let head = head.trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
     let html_starts = ["<!doctype html", "<html", "<head", "<body", "<title", "<p>", "<div"];
     if html_starts.iter().any(|start| head.starts_with(start)) || head.contains("<html") {
@@ -126,6 +123,9 @@ mod tests {
         assert_eq!(detect(Some("text/html"), b"\x89PNG\0\0"), Err(refused));
         assert!(detect(None, b"\0\0\0\x18ftypmp42").is_err());
         assert_eq!(detect(Some("text/html"), b"\xff\xfe<\0p\0>\0"), Ok(Kind::Html));
+        assert_eq!(detect(Some("text/html"), b"<\0p\0>\0"), Ok(Kind::Html));
+        assert_eq!(detect(None, b"\0<\0h\0t\0m\0l\0>"), Ok(Kind::Html));
+        assert_eq!(detect(None, b"\xff\xfe<\0h\0t\0m\0l\0>\0"), Ok(Kind::Html));
         assert_eq!(detect(Some("application/pdf"), b"%PDF-1.7\n\0"), Ok(Kind::Pdf));
         assert_eq!(detect(None, b"%PDF-1.7"), Ok(Kind::Pdf));
         assert_eq!(detect(Some("text/plain"), b"%PDF-1.7 is how they begin"), Ok(Kind::Text));

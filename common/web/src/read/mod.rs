@@ -11,7 +11,7 @@
 //!
 //! Start with [`read_page`]. `pdf` and `feed` read those formats. HTML passes through these files in order: `content_type`
 //! finds the kind of the body, `charset` decodes it, `prefilter` drops scripts and other useless markup from the text,
-//! `parse` builds the tree, `metadata` reads head and JSON-LD, `hidden` and `clean` strip the tree, `furniture` removes
+//! `parse` builds the tree, `metadata` reads head and JSON-LD, `hidden` and `clean` strip the tree, `shell` recognises pages that scripts fill, `furniture` removes
 //! what surrounds the content, `article` picks the main part and writes Markdown, `text` tidies and cuts it.
 
 mod article;
@@ -26,6 +26,7 @@ mod metadata;
 mod parse;
 mod pdf;
 mod prefilter;
+mod shell;
 mod text;
 
 #[cfg(test)]
@@ -70,7 +71,7 @@ pub struct ReadResult {
     /// Whether other callers may find the page through the search index. Not serialized.
     #[serde(skip)]
     pub indexable: bool,
-    /// Whether the page has scripts and almost no text without running them. Not serialized.
+    /// Whether the page is empty until its scripts run. Not serialized.
     #[serde(skip)]
     pub needs_browser: bool,
 }
@@ -107,9 +108,9 @@ impl fmt::Display for UnsupportedContent {
 
 impl std::error::Error for UnsupportedContent {}
 
-/// A page with scripts and fewer letters than this needs a browser.
+/// A page with scripts and fewer letters than this needs a browser, if it has an empty element for scripts to fill.
 const MIN_LETTERS: usize = 60;
-/// The same, if its `<noscript>` mentions JavaScript.
+/// A page with scripts and fewer letters than this needs a browser, if its `<noscript>` mentions JavaScript.
 const MIN_LETTERS_IF_SAID: usize = 300;
 
 /// Reads a page of any supported kind.
@@ -205,12 +206,17 @@ fn read_html(source: &str, url: &Url, agent: &str) -> Html {
     let base = clean::base_url(&document, url);
     let metadata = metadata::extract(&document, &prefiltered.linked_data, &base);
     let unlisted = !metadata::page_may_be_listed(&document, agent);
+    let has_empty_root = prefiltered.scripts && shell::has_empty_root(&document);
     let size = clean::clean(&document, &prefiltered.styles, &base);
     let markdown = article::to_markdown(document, size);
     let markdown = text::visible(&markdown);
-    let letters = markdown.chars().filter(|c| c.is_alphanumeric()).take(MIN_LETTERS_IF_SAID).count();
+    let has_fewer = |text: &str, count| text.chars().filter(|c| c.is_alphanumeric()).nth(count - 1).is_none();
     let said = prefiltered.without_scripts.to_ascii_lowercase().contains("javascript");
-    let enough = if said { MIN_LETTERS_IF_SAID } else { MIN_LETTERS };
+    // Most short pages are just short, and have a script that counts visits.
+    let words = shell::without_addresses(&markdown);
+    let is_shell = said && has_fewer(&markdown, MIN_LETTERS_IF_SAID)
+        || has_empty_root && has_fewer(&words, MIN_LETTERS)
+        || shell::says_to_wait(&words);
     let cut = prefiltered.cut || parsed.cut;
-    Html { markdown, metadata, cut, unlisted, needs_browser: prefiltered.scripts && letters < enough && !cut }
+    Html { markdown, metadata, cut, unlisted, needs_browser: prefiltered.scripts && is_shell && !cut }
 }

@@ -311,6 +311,43 @@ fn pages_with_little_or_nothing_on_them() {
 }
 
 #[test]
+fn short_pages_are_told_from_those_that_scripts_fill() {
+    let script = "<script async src=/a.js></script>";
+    let needs_browser = |body: &str| read("text/html", body.as_bytes()).needs_browser;
+    for body in [
+        "<p>Opening hours: 9 to 5</p>",
+        "<div id=root><h1>Closed</h1></div>",
+        "<div id=fb-root></div><p>Opening hours: 9 to 5</p>",
+        "<a id=content></a><p>Opening hours: 9 to 5</p>",
+        "<div id=content><img src=/poster.png alt='A play'></div><p>Tonight</p>",
+        "<p>Loading dock: gate 4</p>",
+        "<p>営業時間 9時から17時</p>",
+    ] {
+        assert!(!needs_browser(&format!("{body}{script}")), "{body}");
+    }
+    let long = "An invented paragraph which says where the ferry lands and when it leaves again on Sundays.";
+    for body in [
+        "",
+        "<div id=root></div>",
+        "<div id=root><!-- --> <div class=spinner></div></div><footer>Acme 2026</footer>",
+        "<header>Acme</header><div id=__next><p>Loading...</p></div>",
+        "<header>Acme</header><main id=main-content></main>",
+        "<header><a href=/a-rather-long-address-of-a-page-with-more-letters-than-are-enough>Acme</a></header><div id=app></div>",
+        "<div id=app><img src=/logo.svg alt=''></div>",
+        "<p><img src=/a-rather-long-address-of-a-picture-with-more-letters-than-are-enough.png alt=''></p>",
+        "<header>Acme</header><app-root></app-root>",
+        "<p>Loading, please wait</p>",
+        "<p>You are being redirected...</p>",
+        "<noscript>Please enable JavaScript</noscript><p>Acme, makers of things</p>",
+    ] {
+        assert!(needs_browser(&format!("{body}{script}")), "{body}");
+        assert!(!needs_browser(body), "{body}");
+        let long = format!("<p>{long}</p>").repeat(4);
+        assert!(!needs_browser(&format!("{body}{script}{long}")), "{body}");
+    }
+}
+
+#[test]
 fn long_pages_are_cut_between_paragraphs() {
     let html: String =
         (0..2_000).map(|n| format!("<p>Paragraph number {n} of a very long page, with some words.</p>")).collect();

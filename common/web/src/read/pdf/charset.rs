@@ -8,8 +8,8 @@ pub(super) enum Charset {
     Utf8,
     Utf16,
     Utf32,
-    /// JIS X 0208 in seven bits: EUC-JP without the high bits.
-    Jis,
+    /// This charset without its high bits.
+    Seven(&'static Encoding),
     Other(&'static Encoding),
 }
 
@@ -18,9 +18,15 @@ impl Charset {
     pub(super) fn of(name: &[u8]) -> Option<Charset> {
         let name = std::str::from_utf8(name).ok()?;
         if name == "H" || name == "V" {
-            return Some(Charset::Jis);
+            return Some(Charset::Seven(EUC_JP));
         }
         let name = name.strip_suffix("-H").or_else(|| name.strip_suffix("-V"))?;
+        match name {
+            "78" | "Add" | "Ext" | "NWP" => return Some(Charset::Seven(EUC_JP)),
+            "GB" | "GBT" => return Some(Charset::Seven(GBK)),
+            "KSC" => return Some(Charset::Seven(EUC_KR)),
+            _ => {}
+        }
         if name.starts_with("Uni") {
             return match () {
                 () if name.contains("UCS2") || name.contains("UTF16") => Some(Charset::Utf16),
@@ -31,7 +37,7 @@ impl Charset {
         }
         let charset = match () {
             () if name.contains("RKSJ") => SHIFT_JIS,
-            () if name == "EUC" => EUC_JP,
+            () if name == "EUC" || name == "78-EUC" => EUC_JP,
             () if name == "GBK2K" => GB18030,
             () if name.starts_with("GB") && name.ends_with("EUC") => GBK,
             () if name == "B5pc" || name.ends_with("-B5") => BIG5,
@@ -52,7 +58,7 @@ impl Charset {
                 _ => 1,
             },
             Charset::Utf16 if (0xd8..=0xdb).contains(&first) => 4,
-            Charset::Utf16 | Charset::Jis => 2,
+            Charset::Utf16 | Charset::Seven(_) => 2,
             Charset::Utf32 => 4,
             Charset::Other(charset) if charset == SHIFT_JIS => match first {
                 0x81..=0x9f | 0xe0..=0xfc => 2,
@@ -80,9 +86,9 @@ impl Charset {
                 return char::from_u32(number).map(String::from).unwrap_or_default();
             }
             Charset::Utf16 => UTF_16BE.decode_without_bom_handling(code).0,
-            Charset::Jis => {
+            Charset::Seven(charset) => {
                 let high: Vec<u8> = code.iter().map(|byte| byte | 0x80).collect();
-                return EUC_JP.decode_without_bom_handling(&high).0.into_owned();
+                return charset.decode_without_bom_handling(&high).0.into_owned();
             }
             Charset::Other(charset) => charset.decode_without_bom_handling(code).0,
         };
@@ -96,11 +102,14 @@ mod tests {
 
     #[test]
     fn names_of_cmaps_say_the_charset() {
-        let cases: [(&str, &[u8], &str); 16] = [
+        let cases: [(&str, &[u8], &str); 19] = [
             ("90ms-RKSJ-H", b"\x8a\x43A\xb6", "海Aｶ"),
             ("90pv-RKSJ-V", b"\x8d\x60", "港"),
             ("EUC-H", b"\xb9\xc1a\x8e\xb6", "港aｶ"),
             ("H", b"\x39\x41", "港"),
+            ("Ext-V", b"\x39\x41", "港"),
+            ("GB-H", b"\x38\x5b", "港"),
+            ("KSC-H", b"\x47\x57", "항"),
             ("GBK-EUC-H", b"\xb8\xdbx", "港x"),
             ("GBKp-EUC-H", b"\xb8\xdb", "港"),
             ("GB-EUC-V", b"\xb8\xdb", "港"),

@@ -8,6 +8,7 @@ use lopdf::{Dictionary, Document, Object};
 
 use super::charset::Charset;
 use super::cmap::CMap;
+use super::collection::Collection;
 use super::glyphs::{self, Table};
 
 /// Unpacked size of a font's character table.
@@ -21,6 +22,8 @@ pub(super) struct Fonts<'a> {
     document: &'a Document,
     /// By the place of their dictionary in memory, which stays while the document does.
     read: BTreeMap<usize, Rc<Font>>,
+    /// Takes the place of fonts that are missing.
+    usual: Option<Rc<Font>>,
     unpacked: usize,
 }
 
@@ -41,12 +44,10 @@ pub(super) struct Font {
 
 enum Codes {
     Simple(Table),
-    /// Two bytes are a glyph number. Whether the numbers are those of one of Adobe's collections.
-    Glyphs {
-        adobe: bool,
-    },
+    /// Two bytes are a glyph number, perhaps of a known collection.
+    Glyphs(Option<&'static Collection>),
     Charset(Charset),
-    Table(CMap, Option<Charset>),
+    Table(CMap, Option<Charset>, Option<&'static Collection>),
 }
 
 enum Unicode {
@@ -67,7 +68,7 @@ pub(super) struct Shown<'a> {
 
 impl<'a> Fonts<'a> {
     pub(super) fn new(document: &'a Document) -> Fonts<'a> {
-        Fonts { document, read: BTreeMap::new(), unpacked: 0 }
+        Fonts { document, read: BTreeMap::new(), usual: None, unpacked: 0 }
     }
 
     pub(super) fn get(&mut self, dictionary: &'a Dictionary) -> Option<Rc<Font>> {
@@ -81,6 +82,18 @@ impl<'a> Fonts<'a> {
         let font = Rc::new(self.read(dictionary));
         self.read.insert(key, Rc::clone(&font));
         Some(font)
+    }
+
+    /// The font that viewers use in place of one that is missing.
+    pub(super) fn usual(&mut self) -> Rc<Font> {
+        if let Some(font) = &self.usual {
+            return Rc::clone(font);
+        }
+        let name = |name: &[u8]| Object::Name(name.to_vec());
+        let font = [("BaseFont", name(b"Helvetica")), ("Encoding", name(b"WinAnsiEncoding"))];
+        let font = Rc::new(self.read(&Dictionary::from_iter(font)));
+        self.usual = Some(Rc::clone(&font));
+        font
     }
 
     fn table(&mut self, object: &Object) -> Option<CMap> {
@@ -194,12 +207,14 @@ impl<'a> Fonts<'a> {
         let inner = inner.and_then(|(_, inner)| inner.as_dict().ok());
         let ordering = inner.and_then(|inner| document.get_dict_in_dict(inner, b"CIDSystemInfo").ok());
         let ordering = ordering.and_then(|info| info.get_deref(b"Ordering", document).and_then(Object::as_str).ok());
-        let adobe = ordering.is_some_and(|name| matches!(name, b"Japan1" | b"GB1" | b"CNS1" | b"Korea1"));
+        let collection = ordering.and_then(Collection::of);
         let mut vertical = false;
         let codes = match font.get_deref(b"Encoding", document) {
             Ok(Object::Name(name)) => {
                 vertical = name == b"V" || name.ends_with(b"-V");
-                Charset::of(name).map_or(Codes::Glyphs { adobe }, Codes::Charset)
+                // The codes of an unknown CMap are no glyph numbers.
+                let collection = collection.filter(|_| name.starts_with(b"Identity"));
+                Charset::of(name).map_or(Codes::Glyphs(collection), Codes::Charset)
             }
             Ok(object) => {
                 let dictionary = object.as_stream().map(|stream| &stream.dict).ok();
@@ -211,9 +226,9 @@ impl<'a> Fonts<'a> {
                 let table = self.table(object).unwrap_or_default();
                 let charset = table.base.as_deref().and_then(Charset::of);
                 let charset = charset.or_else(|| names.into_iter().flatten().find_map(Charset::of));
-                Codes::Table(table, charset)
+                Codes::Table(table, charset, collection)
             }
-            Err(_) => Codes::Glyphs { adobe },
+            Err(_) => Codes::Glyphs(collection),
         };
         let usual = inner.and_then(|inner| inner.get_deref(b"DW", document).and_then(Object::as_float).ok());
         let usual = usual.unwrap_or(1000.0);
@@ -228,9 +243,9 @@ impl Font {
     pub(super) fn next(&self, bytes: &[u8]) -> Shown<'_> {
         let length = match &self.codes {
             Codes::Simple(_) => 1,
-            Codes::Glyphs { .. } => 2,
+            Codes::Glyphs(_) => 2,
             Codes::Charset(charset) => charset.length(bytes),
-            Codes::Table(table, charset) => {
+            Codes::Table(table, charset, _) => {
                 table.length(bytes).unwrap_or_else(|| charset.map_or(2, |charset| charset.length(bytes)))
             }
         };
@@ -239,11 +254,11 @@ impl Font {
         let code = bytes.iter().take(4).fold(0_u32, |code, byte| code << 8 | u32::from(*byte));
         let width = |glyph: u32| self.widths.get(&glyph).copied().unwrap_or(self.usual);
         let width = match &self.codes {
-            Codes::Simple(_) | Codes::Glyphs { .. } => width(code),
+            Codes::Simple(_) | Codes::Glyphs(_) => width(code),
             // Widths are listed by glyph number, which only a table could tell; short codes are narrow.
             Codes::Charset(_) if length == 1 || code < 0x80 => 500.0,
             Codes::Charset(_) => self.usual,
-            Codes::Table(table, _) => table.glyph(code, length).map_or(self.usual, width),
+            Codes::Table(table, ..) => table.glyph(code, length).map_or(self.usual, width),
         };
         Shown { length, letters: self.letters(code, bytes), width }
     }
@@ -264,12 +279,16 @@ impl Font {
         let unknown = if matches!(self.unicode, Unicode::Table(_)) { "\u{fffd}" } else { "" };
         match &self.codes {
             Codes::Simple(table) => Cow::Borrowed(&table[code as usize & 0xff]),
-            Codes::Charset(charset) | Codes::Table(_, Some(charset)) => Cow::Owned(charset.letters(bytes)),
-            // All of Adobe's collections begin with the letters of ASCII.
-            Codes::Glyphs { adobe: true } if (1..=95).contains(&code) => {
-                Cow::Owned(char::from_u32(31 + code).map(String::from).unwrap_or_default())
+            Codes::Charset(charset) => Cow::Owned(charset.letters(bytes)),
+            Codes::Glyphs(collection) => {
+                collection.and_then(|collection| collection.letters(code)).map_or(Cow::Borrowed(unknown), Cow::Owned)
             }
-            Codes::Glyphs { .. } | Codes::Table(..) => Cow::Borrowed(unknown),
+            Codes::Table(table, charset, collection) => {
+                let glyph = table.glyph(code, bytes.len());
+                let letters = collection.zip(glyph).and_then(|(collection, glyph)| collection.letters(glyph));
+                let letters = letters.or_else(|| charset.map(|charset| charset.letters(bytes)));
+                letters.map_or(Cow::Borrowed(unknown), Cow::Owned)
+            }
         }
     }
 }

@@ -30,7 +30,7 @@ fn text_that_nobody_sees_is_left_out() {
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (secret) Tj ET /Span BMC EMC BT (secret) Tj ET EMC";
     // What is added, its resources, entries of the page and of the catalogue, objects.
     type Case<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, &'a [&'a str]);
-    let hidden: [Case; 24] = [
+    let hidden: [Case; 36] = [
         ("a layer that is off", marked, "/Properties << /L 7 0 R >>", "", layers, &[off, on]),
         ("a layer off by default", marked, "/Properties << /L 7 0 R >>", "", all_off, &[off, on]),
         ("a layer off when viewed", marked, "/Properties << /L 7 0 R >>", "", viewed, &[off, on]),
@@ -96,6 +96,67 @@ fn text_that_nobody_sees_is_left_out() {
             &[],
         ),
         ("transparent", "/G gs BT /F1 12 Tf 72 650 Td (secret) Tj ET", "/ExtGState << /G << /ca 0 >> >>", "", "", &[]),
+        ("below a box", &format!("{SECRET} 0 g 60 640 200 40 re f"), "", "", "", &[]),
+        ("below a box of lines", &format!("{SECRET} 60 630 m 360 630 l 360 670 l 60 670 l h f"), "", "", "", &[]),
+        (
+            "in the colour of lines around it",
+            &format!("60 630 m 60 670 l 360 670 l 360 630 l 60 630 l f {SECRET}"),
+            "",
+            "",
+            "",
+            &[],
+        ),
+        (
+            "in a transparent group",
+            "/G gs /X Do",
+            "/ExtGState << /G << /ca 0 >> /H << /ca 1 >> >> /XObject << /X 7 0 R >>",
+            "",
+            "",
+            &[
+                "/Subtype /Form /BBox [0 0 612 792] /Group << /S /Transparency >> stream /H gs BT /F1 12 Tf 72 650 Td (secret) Tj ET",
+            ],
+        ),
+        (
+            "below a picture",
+            &format!("{SECRET} q 200 0 0 40 60 640 cm /I Do Q"),
+            "/XObject << /I 7 0 R >>",
+            "",
+            "",
+            &["/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray stream x"],
+        ),
+        ("white on a white line", &format!("1 g 60 652 200 2 re f {SECRET}"), "", "", "", &[]),
+        (
+            "no amount of a named ink",
+            &format!("/S cs 0 scn {SECRET}"),
+            "/ColorSpace << /S [/Separation /Ink /DeviceGray 7 0 R] >>",
+            "",
+            "",
+            &["<< >>"],
+        ),
+        (
+            "white by lightness",
+            &format!("/L cs 100 0 0 scn {SECRET}"),
+            "/ColorSpace << /L [/Lab << >>] >>",
+            "",
+            "",
+            &[],
+        ),
+        ("pressed together", &format!("1 Tz {SECRET}"), "", "", "", &[]),
+        (
+            "a form within forms",
+            "/X Do",
+            "/XObject << /X 9 0 R >>",
+            "",
+            layers,
+            &[
+                off,
+                on,
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 10 0 R >> >> stream /X Do",
+                form,
+            ],
+        ),
+        ("a deep state", &format!("{} 3 Tr q Q {SECRET}", "q ".repeat(1_200)), "", "", "", &[]),
+        ("transparent outlines", &format!("2 Tr /G gs {SECRET}"), "/ExtGState << /G << /ca 0 /CA 0 >> >>", "", "", &[]),
         ("too small", "BT /F1 1 Tf 1 0 0 1 72 650 Tm (secret) Tj ET", "", "", "", &[]),
     ];
     for (name, more, resources, page, catalogue, objects) in hidden {
@@ -110,7 +171,7 @@ fn text_that_is_seen_is_kept() {
     let named = "/Properties << /L 9 0 R >>";
     let marked = "/OC /L BDC BT /F1 12 Tf 72 650 Td (also) Tj ET EMC";
     let plain = "BT /F1 12 Tf 72 650 Td (also) Tj ET";
-    let seen: [(&str, String, &str, &str, &[&str]); 13] = [
+    let seen: [(&str, String, &str, &str, &[&str]); 23] = [
         ("a layer that is on", marked.replace("/L", "/M"), "/Properties << /M 8 0 R >>", layers, &[off, on]),
         ("any layer on", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] >>"]),
         ("any off", marked.into(), named, layers, &[off, on, "<< /Type /OCMD /OCGs [7 0 R 8 0 R] /P /AnyOff >>"]),
@@ -124,6 +185,43 @@ fn text_that_is_seen_is_kept() {
         ("white on a dark box", format!("0 g 60 600 300 80 re f 1 g {plain}"), "", "", &[]),
         ("white on a dark shape", format!("0 g 60 600 m 400 600 l 300 700 l f 1 g {plain}"), "", "", &[]),
         ("white on a thick line", format!("30 w 60 655 m 400 655 l S 1 g {plain}"), "", "", &[]),
+        ("beside a shape", format!("{plain} 60 600 m 400 600 l 300 700 l 60 601 l f"), "", "", &[]),
+        ("below a round shape", format!("{plain} 60 630 m 360 630 l 360 670 l 60 670 60 640 60 630 c f"), "", "", &[]),
+        (
+            "below a mixed group",
+            format!("{plain} /G gs /X Do"),
+            "/ExtGState << /G << /BM /Multiply >> /H << /BM /Normal /ca 1 >> >> /XObject << /X 7 0 R >>",
+            "",
+            &[
+                "/Subtype /Form /BBox [0 0 612 792] /Group << /S /Transparency >> stream /H gs 1 1 0 rg 60 640 300 40 re f",
+            ],
+        ),
+        ("struck through", format!("{plain} 72 653 80 1 re f"), "", "", &[]),
+        ("over its strike", format!("72 653 80 1 re f {plain}"), "", "", &[]),
+        ("white on dark stripes", format!("0 g 60 648 300 4 re f 60 652 300 4 re f 1 g {plain}"), "", "", &[]),
+        (
+            "below a marker",
+            format!("{plain} /G gs 1 1 0 rg 60 640 300 40 re f"),
+            "/ExtGState << /G << /BM /Multiply >> >>",
+            "",
+            &[],
+        ),
+        ("a missing font", plain.replace("/F1", "/None"), "", "", &[]),
+        ("a deep state", format!("{} q 3 Tr Q {plain}", "q ".repeat(999)), "", "", &[]),
+        (
+            "forms in forms",
+            "/X Do".into(),
+            "/XObject << /X 7 0 R >>",
+            "",
+            &[
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 8 0 R >> >> stream /X Do",
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 9 0 R >> >> stream /X Do",
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 10 0 R >> >> stream /X Do",
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 11 0 R >> >> stream /X Do",
+                "/Subtype /Form /BBox [0 0 612 792] /Resources << /XObject << /X 12 0 R >> >> stream /X Do",
+                "/Subtype /Form /BBox [0 0 612 792] stream BT /F1 12 Tf 72 650 Td (also) Tj ET",
+            ],
+        ),
         ("white letters with dark outlines", format!("2 Tr 1 g 0 G {plain}"), "", "", &[]),
         (
             "painted through its outlines",
@@ -174,7 +272,7 @@ fn encoded(font: &str, shown: &str, objects: &[&str]) -> String {
 #[test]
 fn letters_of_a_font_come_from_all_that_it_says() {
     let table = "stream beginbfchar <41> <0058> <0042> <0059> <43> <0000> endbfchar";
-    let cases: [(&str, &str, &str, &str, &[&str]); 15] = [
+    let cases: [(&str, &str, &str, &str, &[&str]); 17] = [
         (
             "a gap in its table",
             "/Subtype /Type1 /Encoding /WinAnsiEncoding /ToUnicode 8 0 R",
@@ -250,6 +348,22 @@ fn letters_of_a_font_come_from_all_that_it_says() {
             &[
                 "/CMapName /Own stream begincodespacerange <00> <80> <8100> <81ff> endcodespacerange",
                 "stream beginbfchar <41> <0058> <8100> <0061> endbfchar",
+            ],
+        ),
+        (
+            "glyph numbers of a collection",
+            "/Subtype /Type0 /Encoding /Identity-H /DescendantFonts [<< /CIDSystemInfo << /Registry (Adobe) /Ordering (Korea1) >> >>]",
+            "<1e000022>",
+            "港A",
+            &[],
+        ),
+        (
+            "a CMap of its own to a collection",
+            "/Subtype /Type0 /Encoding 8 0 R /DescendantFonts [<< /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) >> >>]",
+            "<0141>",
+            "港",
+            &[
+                "/CMapName /Own stream begincodespacerange <0000> <ffff> endcodespacerange begincidrange <0140> <0150> 2002 endcidrange",
             ],
         ),
         (
@@ -346,6 +460,32 @@ fn form_fields_and_typed_comments_are_read() {
         let objects: Vec<&str> = [annotation.as_str()].into_iter().chain(objects.iter().copied()).collect();
         assert_eq!(with("", "", "/Annots [7 0 R]", "", &objects), expected, "{name}");
     }
+}
+
+#[test]
+fn values_of_fields_are_read_as_viewers_show_them() {
+    let look = "/Subtype /Form /BBox [0 0 200 20] stream /Tx BMC BT /Helv 12 Tf 2 5 Td (Jane) Tj ET EMC";
+    let empty = "/Subtype /Form /BBox [0 0 200 20] stream /Tx BMC EMC";
+    let renewed = "/AcroForm << /NeedAppearances true >>";
+    let cases: [(&str, &str, &[&str], &str); 5] = [
+        ("fonts of all fields", "/AP << /N 8 0 R >>", &[look], "/AcroForm << /DR << /Font << /Helv 3 0 R >> >> >>"),
+        ("an old look", "/FT /Tx /V (Jane) /AP << /N 8 0 R >>", &[empty], renewed),
+        ("a new look without a value", "/FT /Tx /AP << /N 8 0 R >>", &[look], renewed),
+        ("fields in fields", "/Parent 8 0 R", &["<< /Parent 9 0 R >>", "<< /FT /Tx /V (Jane) >>"], ""),
+        ("a choice", "/FT /Ch /V [(j)] /Opt [(x) [(j) (Jane)]]", &[], ""),
+    ];
+    for (name, entries, objects, catalogue) in cases {
+        let annotation = format!("<< /Type /Annot /Subtype /Widget /Rect [72 600 272 620] {entries} >>");
+        let objects: Vec<&str> = [annotation.as_str()].into_iter().chain(objects.iter().copied()).collect();
+        assert_eq!(with("", "", "/Annots [7 0 R]", catalogue, &objects), "Seen by all\n\nJane", "{name}");
+    }
+}
+
+#[test]
+fn units_of_a_page_count_for_the_size_of_letters() {
+    let content = b"BT /F1 1 Tf 7 70 Td (Large) Tj ET";
+    let page = "/MediaBox [0 0 61 79] /UserUnit 10";
+    assert_eq!(text(&Sample::page(content, "", page, "", &[])), "Large");
 }
 
 #[test]

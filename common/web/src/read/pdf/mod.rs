@@ -3,10 +3,11 @@
 //! Files are untrusted: unpacking has a budget, the work is counted and has a deadline, and panics are caught. Text that
 //! nobody sees is left out as far as that can be known without rendering: text drawn without ink, unless it lies over the
 //! picture of a scan; letters too small to read, transparent, or in the colour of what lies below them; what is cut off or
-//! outside the page; hidden layers. What was added to a page is read as well: values of form fields, typed comments.
+//! outside the page or covered by a box; hidden layers. What was added to a page is read as well: values of form fields, typed comments.
 
 mod charset;
 mod cmap;
+mod collection;
 mod font;
 mod glyphs;
 #[cfg(test)]

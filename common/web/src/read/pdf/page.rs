@@ -16,13 +16,21 @@ const MAX_CONTENT: usize = 8 * 1024 * 1024;
 /// Unpacked size of the instructions of all forms.
 const MAX_CONTENTS: usize = 256 * 1024 * 1024;
 /// Deepest nesting of forms.
-const MAX_FORMS: usize = 4;
-const MAX_SAVED: usize = 64;
+const MAX_FORMS: usize = 8;
+const MAX_SAVED: usize = 1_000;
 const MAX_GROUNDS: usize = 1_000;
 const MAX_PICTURES: usize = 200;
 const MAX_NOTES: usize = 2_000;
+/// Deepest nesting of fields.
+const MAX_FIELDS: usize = 8;
+const MAX_CHOICES: usize = 300;
+const MAX_VALUES: usize = 10;
+/// Maximum length of the value of a field or of a comment, in bytes.
+const MAX_TYPED: usize = 64 * 1024;
 /// Smaller letters, in points, count as hidden.
 const SMALLEST: f32 = 1.5;
+/// Letters less wide, in points, are lines.
+const NARROWEST: f32 = 0.3;
 /// Colours that differ less in all parts look the same.
 const SAME: f32 = 0.04;
 /// Letters more transparent than this are not seen.
@@ -35,13 +43,15 @@ pub(super) struct Reader<'a> {
     document: &'a Document,
     layers: Layers<'a>,
     fonts: Fonts<'a>,
+    fields: Option<&'a Dictionary>,
     pub(super) budget: Budget,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(document: &'a Document, until: Instant) -> Reader<'a> {
         let budget = Budget { operations: 3_000_000, bytes: 4_000_000, unpacked: MAX_CONTENTS, until, spent: false };
-        Reader { document, layers: Layers::of(document), fonts: Fonts::new(document), budget }
+        let fields = document.catalog().and_then(|catalog| document.get_dict_in_dict(catalog, b"AcroForm")).ok();
+        Reader { document, layers: Layers::of(document), fonts: Fonts::new(document), fields, budget }
     }
 }
 
@@ -79,28 +89,47 @@ type Colour = Option<[f32; 3]>;
 const BLACK: Colour = Some([0.0; 3]);
 const WHITE: Colour = Some([1.0; 3]);
 
+/// What the numbers of a colour mean.
+#[derive(Clone, Copy, PartialEq)]
+enum Space {
+    /// Grey; red, green and blue; or cyan, magenta, yellow and black.
+    Plain,
+    /// Amounts of named inks, of which no more is known than that none of them leaves the paper white.
+    Inks,
+    /// Lightness from 0 to 100, and two differences from grey.
+    Lab,
+    Unknown,
+}
+
 #[derive(Clone, Copy)]
 struct Paint {
     colour: Colour,
-    /// Whether the numbers of its colour space are understood.
-    plain: bool,
+    space: Space,
     alpha: f32,
 }
 
 impl Paint {
-    const USUAL: Paint = Paint { colour: BLACK, plain: true, alpha: 1.0 };
+    const USUAL: Paint = Paint { colour: BLACK, space: Space::Plain, alpha: 1.0 };
 
     /// Takes the colour that these operands set.
     fn set(&mut self, operands: &[Object]) {
         let mut numbers = Vec::with_capacity(4);
         for operand in operands.iter().take(5) {
             match operand.as_float() {
-                Ok(number) => numbers.push(number.clamp(0.0, 1.0)),
+                Ok(number) => numbers.push(number),
                 Err(_) => numbers.clear(),
             }
         }
+        if self.space == Space::Plain {
+            numbers.iter_mut().for_each(|number| *number = number.clamp(0.0, 1.0));
+        }
         self.colour = match *numbers.as_slice() {
-            _ if !self.plain => None,
+            _ if self.space == Space::Unknown => None,
+            [light, a, b] if self.space == Space::Lab && a.abs() < 2.0 && b.abs() < 2.0 => {
+                Some([(light / 100.0).clamp(0.0, 1.0); 3])
+            }
+            _ if self.space == Space::Inks && !numbers.is_empty() && numbers.iter().all(|ink| *ink < SAME) => WHITE,
+            _ if self.space != Space::Plain => None,
             [grey] => Some([grey; 3]),
             [red, green, blue] => Some([red, green, blue]),
             [cyan, magenta, yellow, black] => Some([cyan, magenta, yellow].map(|ink| (1.0 - ink) * (1.0 - black))),
@@ -126,6 +155,9 @@ struct State {
     line_width: f32,
     /// Painting mixes with what lies below it.
     mixes: bool,
+    /// Alpha and mixing of the transparency groups around, which content cannot undo.
+    group_alpha: f32,
+    group_mixes: bool,
     font: Option<Rc<Font>>,
     size: f32,
     leading: f32,
@@ -148,6 +180,8 @@ impl State {
             stroke: Paint::USUAL,
             line_width: 1.0,
             mixes: false,
+            group_alpha: 1.0,
+            group_mixes: false,
             font: None,
             size: 12.0,
             leading: 0.0,
@@ -165,14 +199,27 @@ impl State {
 struct Ground {
     area: Area,
     colour: Colour,
+    /// It is a picture through which nothing is seen.
+    picture: bool,
+}
+
+impl Ground {
+    /// Lines through letters, or parts of a pattern below them, are thinner than the letters.
+    fn is_thin_for(&self, size: f32) -> bool {
+        self.area.width().min(self.area.height()) < 0.6 * size
+    }
 }
 
 /// The path that is being drawn.
 #[derive(Default)]
 struct Path {
     area: Option<Area>,
-    /// It is one upright box and nothing else.
-    is_box: bool,
+    /// It began as one upright box.
+    begins_as_box: bool,
+    /// The ends of its first lines.
+    corners: Vec<(f32, f32)>,
+    /// There is more to it than a box or a few lines.
+    more: bool,
     clips: bool,
 }
 
@@ -190,8 +237,10 @@ enum Sight {
 struct Found {
     piece: Piece,
     sight: Sight,
-    /// Where it lies on the page.
-    spot: (f32, f32),
+    /// Where its beginning, middle and end lie on the page.
+    spots: [(f32, f32); 3],
+    /// Number of areas painted before it.
+    grounds: usize,
 }
 
 /// The page's text. Unreadable parts are missing.
@@ -207,11 +256,30 @@ pub(super) fn text_of(reader: &mut Reader, id: ObjectId) -> String {
         resources.extend(inherited.iter().take(8).filter_map(|id| document.get_dictionary(*id).ok()));
     }
     let sheet = sheet(document, id);
-    let mut painter = Painter { reader, found: Vec::new(), grounds: Vec::new(), pictures: Vec::new(), covered: 0.0 };
+    let unit = document.get_dictionary(id).and_then(|page| page.get_deref(b"UserUnit", document)?.as_float());
+    let unit = unit.ok().filter(|unit| *unit > 0.0 && unit.is_finite()).unwrap_or(1.0);
+    let mut painter = Painter {
+        reader,
+        found: Vec::new(),
+        grounds: Vec::new(),
+        pictures: Vec::new(),
+        covered: 0.0,
+        smallest: SMALLEST / unit,
+    };
     painter.paint(&content, &resources, State::new(Matrix::NONE, sheet), 0);
-    let own = std::mem::take(&mut painter.found);
+    let mut own = std::mem::take(&mut painter.found);
     let notes = painter.notes(id, sheet);
-    let Painter { pictures, covered, .. } = painter;
+    let Painter { reader, pictures, covered, grounds, .. } = painter;
+    let mut compared = 0;
+    for found in &mut own {
+        if compared % 1_024 == 0 && !reader.budget.take_content(0) {
+            break;
+        }
+        found.sight = under(found, &grounds);
+        compared += 1;
+    }
+    // What could not be compared in time may be covered.
+    own.truncate(compared);
     let seen: usize = own
         .iter()
         .filter(|found| found.sight == Sight::Seen)
@@ -222,11 +290,26 @@ pub(super) fn text_of(reader: &mut Reader, id: ObjectId) -> String {
     let scan = (seen == 0 && part > 0.2) || (seen <= MAX_STAMP && part > 0.5);
     let is_read = |found: &Found| match found.sight {
         Sight::Seen => true,
-        Sight::Inkless | Sight::Outline => scan && pictures.iter().any(|picture| picture.holds(found.spot)),
+        Sight::Inkless | Sight::Outline => scan && pictures.iter().any(|picture| picture.holds(found.spots[1])),
         Sight::Hidden => false,
     };
     let pieces = own.into_iter().filter(is_read).map(|found| found.piece).collect();
     laid_out(placed(pieces, notes).into_iter())
+}
+
+/// How well a piece of text is seen below what was painted over it later.
+fn under(found: &Found, grounds: &[Ground]) -> Sight {
+    let later = grounds.get(found.grounds..).unwrap_or_default();
+    let mut over = later.iter().rev().filter(|ground| {
+        found.spots.iter().all(|spot| ground.area.holds(*spot)) && !ground.is_thin_for(found.piece.size)
+    });
+    match (found.sight, over.next()) {
+        (_, Some(Ground { colour: Some(_), .. })) => Sight::Hidden,
+        // The picture of a scan may come after its recognised text.
+        (_, Some(Ground { picture: true, .. })) if found.sight == Sight::Seen => Sight::Inkless,
+        (Sight::Seen, Some(_)) if over.any(|ground| ground.colour.is_some()) => Sight::Hidden,
+        (sight, _) => sight,
+    }
 }
 
 /// The part of the page that is shown.
@@ -253,11 +336,14 @@ struct Painter<'a, 'r> {
     pictures: Vec<Area>,
     /// Area of all pictures together.
     covered: f32,
+    /// Smaller letters count as hidden.
+    smallest: f32,
 }
 
 impl<'a> Painter<'a, '_> {
     fn paint(&mut self, content: &[u8], resources: &[&'a Dictionary], start: State, depth: usize) {
-        let (mut state, mut saved) = (start, Vec::new());
+        // States that are saved and, beyond the limit, only counted.
+        let (mut state, mut saved, mut unsaved) = (start, Vec::new(), 0_usize);
         let (mut line, mut place) = (Matrix::NONE, Matrix::NONE);
         let mut path = Path::default();
         // Nesting of marked content, and the nesting at which a hidden layer began.
@@ -272,6 +358,8 @@ impl<'a> Painter<'a, '_> {
             let hidden = hidden_since.is_some();
             match operator.as_str() {
                 "q" if saved.len() < MAX_SAVED => saved.push(state.clone()),
+                "q" => unsaved += 1,
+                "Q" if unsaved > 0 => unsaved -= 1,
                 "Q" => state = saved.pop().unwrap_or(state),
                 "cm" => state.page = Matrix::of(&operands).map_or(state.page, |matrix| matrix.then(state.page)),
                 "w" => state.line_width = number(0),
@@ -290,19 +378,19 @@ impl<'a> Painter<'a, '_> {
                 }
 
                 "g" | "rg" | "k" => {
-                    state.fill.plain = true;
+                    state.fill.space = Space::Plain;
                     state.fill.set(&operands);
                 }
                 "G" | "RG" | "K" => {
-                    state.stroke.plain = true;
+                    state.stroke.space = Space::Plain;
                     state.stroke.set(&operands);
                 }
                 "sc" | "scn" => state.fill.set(&operands),
                 "SC" | "SCN" => state.stroke.set(&operands),
                 "cs" | "CS" => {
                     let paint = if operator == "cs" { &mut state.fill } else { &mut state.stroke };
-                    paint.plain = self.is_plain(name(0), resources);
-                    paint.colour = BLACK.filter(|_| paint.plain);
+                    paint.space = self.space(name(0), resources);
+                    paint.colour = BLACK.filter(|_| matches!(paint.space, Space::Plain | Space::Lab));
                 }
 
                 "m" | "l" => path.add(&state, &[(number(0), number(1))]),
@@ -324,13 +412,18 @@ impl<'a> Painter<'a, '_> {
                 }
                 "sh" if !hidden => {
                     self.show_outlines(&state);
-                    self.add_ground(state.clip, None);
+                    self.add_ground(state.clip, None, false);
                 }
-                "BI" if !hidden => self.picture(&state),
+                "BI" if !hidden => {
+                    let picture = operands.first().and_then(|picture| picture.as_stream().ok());
+                    let full =
+                        picture.is_some_and(|picture| !picture.dict.has(b"IM") && !picture.dict.has(b"ImageMask"));
+                    self.picture(&state, full);
+                }
 
                 "BT" => (line, place) = (Matrix::NONE, Matrix::NONE),
                 "Tf" => {
-                    state.font = self.font(name(0), resources);
+                    state.font = Some(self.font(name(0), resources).unwrap_or_else(|| self.reader.fonts.usual()));
                     state.size = number(1);
                 }
                 "TL" => state.leading = number(0),
@@ -391,19 +484,24 @@ impl<'a> Painter<'a, '_> {
         self.resource(b"Properties", name, resources).is_some_and(|layer| self.reader.layers.hides(layer))
     }
 
-    /// Whether the numbers of a colour space are grey, red, green and blue, or inks.
-    fn is_plain(&self, name: &[u8], resources: &[&'a Dictionary]) -> bool {
+    /// What the numbers of a named colour space mean.
+    fn space(&self, name: &[u8], resources: &[&'a Dictionary]) -> Space {
         if matches!(name, b"DeviceGray" | b"DeviceRGB" | b"DeviceCMYK") {
-            return true;
+            return Space::Plain;
         }
         let document = self.reader.document;
-        let Some(space) = self.resource(b"ColorSpace", name, resources) else { return false };
+        let Some(space) = self.resource(b"ColorSpace", name, resources) else { return Space::Unknown };
         let space = document.dereference(space).map(|(_, space)| space);
         let name = space.and_then(|space| match space {
             Object::Array(parts) => parts.first().map_or(Ok(&b""[..]), Object::as_name),
             space => space.as_name(),
         });
-        matches!(name, Ok(b"DeviceGray" | b"DeviceRGB" | b"DeviceCMYK" | b"ICCBased" | b"CalRGB" | b"CalGray"))
+        match name {
+            Ok(b"DeviceGray" | b"DeviceRGB" | b"DeviceCMYK" | b"ICCBased" | b"CalRGB" | b"CalGray") => Space::Plain,
+            Ok(b"Separation" | b"DeviceN") => Space::Inks,
+            Ok(b"Lab") => Space::Lab,
+            _ => Space::Unknown,
+        }
     }
 
     /// Takes the named graphics state.
@@ -412,12 +510,14 @@ impl<'a> Painter<'a, '_> {
         let Some(found) = self.resource(b"ExtGState", name, resources) else { return };
         let Ok(found) = document.dereference(found).and_then(|(_, found)| found.as_dict()) else { return };
         let number = |name: &[u8]| found.get_deref(name, document).and_then(Object::as_float).ok();
-        state.fill.alpha = number(b"ca").unwrap_or(state.fill.alpha);
-        state.stroke.alpha = number(b"CA").unwrap_or(state.stroke.alpha);
+        let alpha = |name: &[u8]| number(name).map(|alpha| alpha * state.group_alpha);
+        let (fill, stroke) = (alpha(b"ca"), alpha(b"CA"));
+        state.fill.alpha = fill.unwrap_or(state.fill.alpha);
+        state.stroke.alpha = stroke.unwrap_or(state.stroke.alpha);
         state.line_width = number(b"LW").unwrap_or(state.line_width);
         for (name, plain) in [(&b"BM"[..], &[&b"Normal"[..], b"Compatible"][..]), (b"SMask", &[b"None"])] {
             if let Ok(value) = found.get_deref(name, document) {
-                state.mixes = !value.as_name().is_ok_and(|value| plain.contains(&value));
+                state.mixes = state.group_mixes || !value.as_name().is_ok_and(|value| plain.contains(&value));
             }
         }
         if let Ok([font, size]) = found.get_deref(b"Font", document).and_then(Object::as_array).map(Vec::as_slice)
@@ -434,13 +534,14 @@ impl<'a> Painter<'a, '_> {
             self.show_outlines(state);
         }
         if fills && state.fill.alpha > 0.0 {
-            let certain = path.is_box && state.clip_is_box && state.fill.alpha >= 1.0 && !state.mixes;
-            self.add_ground(area.within(state.clip), state.fill.colour.filter(|_| certain));
+            let clear = state.mixes || state.outlines.is_some();
+            let certain = path.is_box() && state.clip_is_box && state.fill.alpha >= 1.0 && !clear;
+            self.add_ground(area.within(state.clip), state.fill.colour.filter(|_| certain), false);
         }
         // Bars are often drawn as thick lines.
         let width = state.line_width * state.page.scale();
         if strokes && width > 4.0 && state.stroke.alpha > 0.0 && state.stroke.is_seen_on(WHITE) {
-            self.add_ground(area.grown(width / 2.0).within(state.clip), None);
+            self.add_ground(area.grown(width / 2.0).within(state.clip), None, false);
         }
     }
 
@@ -452,24 +553,28 @@ impl<'a> Painter<'a, '_> {
         }
     }
 
-    fn add_ground(&mut self, area: Area, colour: Colour) {
+    fn add_ground(&mut self, area: Area, colour: Colour, picture: bool) {
         if area.size() <= 0.0 {
             return;
         }
         // Of too many areas no more is known than that something is there.
         let last = if self.grounds.len() < MAX_GROUNDS { None } else { self.grounds.pop() };
-        self.grounds
-            .push(last.map_or(Ground { area, colour }, |last| Ground { area: last.area.and(area), colour: None }));
+        self.grounds.push(match last {
+            Some(last) => Ground { area: last.area.and(area), colour: None, picture: false },
+            None => Ground { area, colour, picture },
+        });
     }
 
-    /// Paints a picture in the unit square.
-    fn picture(&mut self, state: &State) {
+    /// Paints a picture in the unit square. Whether all of it is painted.
+    fn picture(&mut self, state: &State, full: bool) {
         if state.fill.alpha <= FAINT {
             return;
         }
         self.show_outlines(state);
         let area = Area::new(0.0, 0.0, 1.0, 1.0).under(state.page).within(state.clip);
-        self.add_ground(area, None);
+        let clear = state.fill.alpha < 1.0 || state.mixes || state.outlines.is_some();
+        let full = full && !clear && state.clip_is_box && state.page.is_upright();
+        self.add_ground(area, None, full);
         self.covered += area.size().max(0.0);
         let last = if self.pictures.len() < MAX_PICTURES { None } else { self.pictures.pop() };
         self.pictures.push(last.map_or(area, |last| last.and(area)));
@@ -485,7 +590,10 @@ impl<'a> Painter<'a, '_> {
         }
         match object.dict.get_deref(b"Subtype", document).and_then(Object::as_name) {
             Ok(b"Form") => self.form(object, resources, state.clone(), depth),
-            _ => self.picture(state),
+            _ => {
+                let masks: [&[u8]; 4] = [b"SMask", b"Mask", b"ImageMask", b"SMaskInData"];
+                self.picture(state, !masks.iter().any(|mask| object.dict.has(mask)));
+            }
         }
     }
 
@@ -501,6 +609,10 @@ impl<'a> Painter<'a, '_> {
         let own = document.get_dict_in_dict(&form.dict, b"Resources").ok();
         let own: Vec<&Dictionary> = own.into_iter().chain(resources.iter().copied()).take(8).collect();
         state.page = matrix_of(document, form).then(state.page);
+        if form.dict.has(b"Group") {
+            state.stroke.alpha = state.fill.alpha;
+            (state.group_alpha, state.group_mixes) = (state.fill.alpha, state.mixes);
+        }
         if let Some(bounds) = form.dict.get(b"BBox").ok().and_then(|bounds| Area::of(document, bounds)) {
             state.clip = bounds.under(state.page).within(state.clip);
             state.clip_is_box &= state.page.is_upright();
@@ -512,6 +624,12 @@ impl<'a> Painter<'a, '_> {
     fn notes(&mut self, id: ObjectId, sheet: Area) -> Vec<Vec<Piece>> {
         let document = self.reader.document;
         let annotations = document.get_page_annotations(id).unwrap_or_default();
+        let fields = self.reader.fields;
+        let shared = fields.and_then(|fields| document.get_dict_in_dict(fields, b"DR").ok());
+        let shared: Vec<&Dictionary> = shared.into_iter().collect();
+        // What the fields show may be older than their values.
+        let renewed = fields.and_then(|fields| fields.get_deref(b"NeedAppearances", document).ok());
+        let renewed = renewed.is_some_and(|renewed| renewed.as_bool().unwrap_or(false));
         let mut notes = Vec::new();
         for annotation in annotations.into_iter().take(MAX_NOTES) {
             let flags = annotation.get_deref(b"F", document).and_then(Object::as_i64).unwrap_or(0);
@@ -528,14 +646,22 @@ impl<'a> Painter<'a, '_> {
             if shown.size() <= 0.0 {
                 continue;
             }
-            if let Some(form) = appearance(document, annotation) {
+            let form = appearance(document, annotation);
+            let renewed = renewed && kind == b"Widget";
+            let text = if form.is_none() || renewed { typed(document, annotation, kind) } else { None };
+            if let Some(form) = form.filter(|_| text.is_none()) {
                 self.found.clear();
+                let below = self.grounds.len();
                 let inner = form.dict.get(b"BBox").ok().and_then(|bounds| Area::of(document, bounds)).unwrap_or(bounds);
                 let fitted = inner.under(matrix_of(document, form)).fitted_to(bounds);
-                self.form(form, &[], State::new(fitted, sheet), 0);
+                self.form(form, &shared, State::new(fitted, sheet), 0);
+                // Viewers mix the colour of a marker with the page, whatever the file says.
+                if kind == b"Highlight" {
+                    self.grounds.truncate(below);
+                }
                 let seen = self.found.drain(..).filter(|found| found.sight == Sight::Seen);
                 notes.push(seen.map(|found| found.piece).collect());
-            } else if let Some(text) = typed(document, annotation, kind) {
+            } else if let Some(text) = text {
                 let size = (bounds.height() * 0.7).clamp(4.0, 12.0);
                 let (x, y) = (bounds.left(), bounds.bottom() + (bounds.height() - size).max(0.0) / 2.0 + 0.2 * size);
                 self.reader.budget.bytes = self.reader.budget.bytes.saturating_sub(text.len());
@@ -573,12 +699,14 @@ impl<'a> Painter<'a, '_> {
         let size = state.size * font.height;
         let turned = place.then(state.page).0;
         let [a, b, c, d, ..] = turned;
-        let tall = size.abs() * (c * c + d * d).sqrt().min((a * a + b * b).sqrt());
+        let wide = (a * a + b * b).sqrt();
+        let tall = size.abs() * (c * c + d * d).sqrt().min(wide);
+        let narrow = size.abs() * wide * state.stretch.abs() < NARROWEST;
         let mut run = Run { text: String::new(), begin: *place, cut: false };
         let first_spot = place.moved(0.0, state.rise + 0.3 * size).then(state.page).origin();
         // Whether the ink is seen is known for a string as a whole, whether it is cut off for each letter.
         let mut ends = Vec::new();
-        let mut rest = bytes;
+        let (mut rest, mut middles) = (bytes, None);
         while !rest.is_empty() && self.reader.budget.bytes > 0 {
             let shown = font.next(rest);
             let mut width = shown.width * font.unit * state.size + state.spacing;
@@ -587,6 +715,7 @@ impl<'a> Painter<'a, '_> {
             }
             let (x, y) = if font.vertical { (0.0, -width) } else { (width * state.stretch, 0.0) };
             let middle = place.moved(x / 2.0, y / 2.0 + state.rise + 0.3 * size).then(state.page).origin();
+            middles = Some(middles.map_or((middle, middle), |(first, _)| (first, middle)));
             // Guessed widths do not say where a letter stands, so the first one counts for all.
             let cut = if font.measured || rest.len() == bytes.len() { !state.clip.holds(middle) } else { run.cut };
             if cut != run.cut && !run.text.is_empty() {
@@ -604,15 +733,24 @@ impl<'a> Painter<'a, '_> {
         let last_spot = place.moved(0.0, state.rise + 0.3 * size).then(state.page).origin();
         let middle_spot = ((first_spot.0 + last_spot.0) / 2.0, (first_spot.1 + last_spot.1) / 2.0);
         let sight = match state.mode {
-            _ if hidden || tall < SMALLEST || !tall.is_finite() => Sight::Hidden,
+            _ if hidden || narrow || tall < self.smallest || !tall.is_finite() => Sight::Hidden,
             3 => Sight::Inkless,
             7 => Sight::Outline,
             mode => {
                 let (fills, strokes) = (!matches!(mode, 1 | 5), matches!(mode, 1 | 2 | 5 | 6));
                 let seen = [first_spot, middle_spot, last_spot].into_iter().any(|spot| {
-                    let ground = self.grounds.iter().rev().find(|ground| ground.area.holds(spot));
-                    let ground = ground.map_or(WHITE, |ground| ground.colour);
-                    (fills && state.fill.is_seen_on(ground)) || (strokes && state.stroke.is_seen_on(ground))
+                    let is_seen_on = |colour: Colour| {
+                        (fills && state.fill.is_seen_on(colour)) || (strokes && state.stroke.is_seen_on(colour))
+                    };
+                    for ground in self.grounds.iter().rev().filter(|ground| ground.area.holds(spot)) {
+                        if is_seen_on(ground.colour) {
+                            return true;
+                        }
+                        if !ground.is_thin_for(tall) {
+                            return false;
+                        }
+                    }
+                    is_seen_on(WHITE)
                 });
                 let clear = state.fill.alpha <= FAINT && fills || state.stroke.alpha <= FAINT && strokes;
                 match (seen, clear) {
@@ -640,8 +778,9 @@ impl<'a> Painter<'a, '_> {
                 continue;
             }
             let (x, y) = along(&run.begin);
-            let piece = Piece { text: run.text, angle, x, y, end: along(&end).0, size: tall.max(SMALLEST) };
-            self.found.push(Found { piece, sight, spot: middle_spot });
+            let piece = Piece { text: run.text, angle, x, y, end: along(&end).0, size: tall.max(self.smallest) };
+            let (first, last) = middles.unwrap_or((middle_spot, middle_spot));
+            self.found.push(Found { piece, sight, spots: [first, middle_spot, last], grounds: self.grounds.len() });
         }
     }
 }
@@ -666,9 +805,12 @@ impl Run {
 
 impl Path {
     fn add(&mut self, state: &State, points: &[(f32, f32)]) {
-        self.is_box = false;
+        self.more |= self.begins_as_box || points.len() > 1 || self.corners.len() > 4;
         for (x, y) in points {
             let (x, y) = state.page.apply(*x, *y);
+            if !self.more {
+                self.corners.push((x, y));
+            }
             let point = Area::new(x, y, x, y);
             self.area = Some(self.area.map_or(point, |area| area.and(point)));
         }
@@ -676,15 +818,31 @@ impl Path {
 
     fn add_box(&mut self, state: &State, x: f32, y: f32, width: f32, height: f32) {
         let area = Area::new(x, y, x + width, y + height).under(state.page);
-        self.is_box = self.area.is_none() && state.page.is_upright();
+        self.begins_as_box = self.area.is_none() && state.page.is_upright();
+        self.more |= !self.begins_as_box;
         self.area = Some(self.area.map_or(area, |before| before.and(area)));
+    }
+
+    /// Whether it is one upright box and nothing else.
+    fn is_box(&self) -> bool {
+        let corners = match self.corners.as_slice() {
+            _ if self.more => return false,
+            [] => return self.begins_as_box,
+            [corners @ .., last] if corners.len() == 4 && corners.first() == Some(last) => corners,
+            corners => corners,
+        };
+        let &[first, second, third, fourth] = corners else { return false };
+        let level = |one: (f32, f32), other: (f32, f32)| (one.1 - other.1).abs() < 0.1;
+        let upright = |one: (f32, f32), other: (f32, f32)| (one.0 - other.0).abs() < 0.1;
+        (level(first, second) && upright(second, third) && level(third, fourth) && upright(fourth, first))
+            || (upright(first, second) && level(second, third) && upright(third, fourth) && level(fourth, first))
     }
 
     /// Ends the path; it may become the clip.
     fn close(&mut self, state: &mut State) {
         if self.clips {
             state.clip = self.area.map_or(Area::NOTHING, |area| area.within(state.clip));
-            state.clip_is_box &= self.is_box;
+            state.clip_is_box &= self.is_box();
         }
         *self = Path::default();
     }
@@ -709,27 +867,57 @@ fn appearance<'a>(document: &'a Document, annotation: &'a Dictionary) -> Option<
 }
 
 /// What a viewer writes for an annotation that does not say how it looks.
-fn typed(document: &Document, annotation: &Dictionary, kind: &[u8]) -> Option<String> {
-    let value = match kind {
-        b"FreeText" => annotation.get_deref(b"Contents", document).ok()?,
+fn typed<'a>(document: &'a Document, annotation: &'a Dictionary, kind: &[u8]) -> Option<String> {
+    let string = |value: &'a Object| -> Option<&'a Object> {
+        let value = document.dereference(value).ok()?.1;
+        value.as_str().is_ok_and(|text| text.len() <= MAX_TYPED).then_some(value)
+    };
+    let text = |value: &'a Object| lopdf::decode_text_string(string(value)?).ok();
+    let text = match kind {
+        b"FreeText" => text(annotation.get(b"Contents").ok()?)?,
         b"Widget" => {
-            // A field and its widget may be two objects.
-            let parent = document.get_dict_in_dict(annotation, b"Parent").ok();
+            // A field and its widget may be two objects, and fields may be parts of others.
             let inherited = |name: &[u8]| {
-                let own = annotation.get_deref(name, document).ok();
-                own.or_else(|| parent?.get_deref(name, document).ok())
+                let mut field = Some(annotation);
+                for _ in 0..MAX_FIELDS {
+                    if let Ok(value) = field?.get_deref(name, document) {
+                        return Some(value);
+                    }
+                    field = document.get_dict_in_dict(field?, b"Parent").ok();
+                }
+                None
             };
             let field = inherited(b"FT")?.as_name().ok()?;
             let flags = inherited(b"Ff").and_then(|flags| flags.as_i64().ok()).unwrap_or(0);
             let password = flags & (1 << 13) != 0;
-            if !(field == b"Tx" && !password || field == b"Ch") {
-                return None;
+            let value = inherited(b"V")?;
+            match field {
+                b"Tx" if !password => text(value)?,
+                b"Ch" => {
+                    let choices = inherited(b"Opt").and_then(|choices| choices.as_array().ok());
+                    let shown = |value: &'a Object| {
+                        let value = string(value)?;
+                        // A choice is what is shown, or a pair of its value and what is shown.
+                        let mut pairs = choices.into_iter().flatten().take(MAX_CHOICES).filter_map(|choice| {
+                            let pair = document.dereference(choice).ok()?.1.as_array().ok()?;
+                            Some((string(pair.first()?)?, pair.get(1)?))
+                        });
+                        let found = pairs.find(|(own, _)| own.as_str().ok() == value.as_str().ok());
+                        text(found.map_or(value, |(_, shown)| shown))
+                    };
+                    match value {
+                        Object::Array(values) => {
+                            values.iter().take(MAX_VALUES).filter_map(shown).collect::<Vec<String>>().join(", ")
+                        }
+                        value => shown(value)?,
+                    }
+                }
+                _ => return None,
             }
-            inherited(b"V")?
         }
         _ => return None,
     };
-    lopdf::decode_text_string(value).ok().filter(|text| !text.trim().is_empty())
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// A direction in degrees and as a vector. Nearly level and nearly upright lines are level and upright.

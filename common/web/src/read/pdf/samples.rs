@@ -188,7 +188,12 @@ pub(crate) fn hostile() -> Vec<(&'static str, Vec<u8>)> {
         "",
         &["<< /Subtype /FreeText /Rect [0 0 99 99] /Contents (note) >>"],
     );
+    let mut below = b"BT /F1 9 Tf 99 99 Td ".to_vec();
+    below.extend(b"(x)Tj ".repeat(500_000));
+    below.extend(b"ET ");
+    below.extend(b"0 0 50 50 re f ".repeat(1_000));
     vec![
+        ("letters and later boxes", text(&below)),
         ("many notes in a crowd", crowded.bytes()),
         ("a table of all codes", all_codes.bytes()),
         ("conditions within themselves", conditions.bytes()),
