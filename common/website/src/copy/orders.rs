@@ -11,6 +11,8 @@ pub struct Orders {
     pub about: Option<String>,
     /// Nouns: "match history".
     pub topics: Vec<String>,
+    /// Names of sections that any site may have: "Services".
+    pub sections: Vec<String>,
     /// What a visitor does: "Compare plans".
     pub deeds: Vec<String>,
 }
@@ -106,6 +108,9 @@ pub fn read(orders: &[String], name: &str) -> Orders {
     for order in orders {
         if found.subject.is_none() {
             (found.subject, found.about) = subject(order, name);
+            // "House cleaning service", "cleaning services": said already.
+            let said = text::stems(found.subject.as_deref().unwrap_or_default());
+            found.about = found.about.take().filter(|about| text::stems(about).iter().any(|stem| !said.contains(stem)));
         }
         listed(order, &mut found);
     }
@@ -123,13 +128,24 @@ pub fn read(orders: &[String], name: &str) -> Orders {
     };
     found.topics.retain(&mut fresh);
     found.deeds.retain(&mut fresh);
+    found.sections.truncate(6);
     found.topics.truncate(12);
     found.deeds.truncate(12);
     found
 }
 
 /// Stems of what one does with anything.
-const VIEWING: &[&str] = &["brows", "view", "see", "show", "displ", "check", "find", "acces", "use", "onlin"];
+#[rustfmt::skip]
+const VIEWING: &[&str] = &[
+    "brows", "view", "see", "show", "displ", "check", "find", "acces", "use", "onlin",
+];
+
+/// Words that follow a noun phrase.
+#[rustfmt::skip]
+const JOINING: &[&str] = &[
+    "for", "pour", "für", "para", "per", "voor", "för", "dla", "that", "which", "where", "to", "with", "on", "qui",
+    "avec", "mit", "con", "com", "die", "das", "que", "che", "met",
+];
 
 /// Words for a site that say nothing about its subject.
 #[rustfmt::skip]
@@ -170,34 +186,17 @@ fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let verb = words.iter().take(7).position(|word| BUILDING.contains(&bare(word).as_str()));
     let from = verb.map_or(0, |at| at + 1);
-    // The noun phrase ends at its first joint.
-    let joint = |word: &str| {
-        FOR.contains(&word)
-            || matches!(
-                word,
-                "that"
-                    | "which"
-                    | "where"
-                    | "to"
-                    | "with"
-                    | "on"
-                    | "qui"
-                    | "avec"
-                    | "mit"
-                    | "con"
-                    | "com"
-                    | "die"
-                    | "das"
-                    | "que"
-                    | "che"
-                    | "met"
-            )
+    // The noun phrase ends at its first joint; "a wheel of fortune website" has one inside.
+    let site = |word: &&str| BARE.contains(&bare(word).as_str());
+    let joint = |at: usize| {
+        let word = bare(words[at]);
+        JOINING.contains(&word.as_str()) || matches!(word.as_str(), "of" | "about") && at > from && site(&words[at - 1])
     };
-    let to = (from..words.len()).find(|at| joint(&bare(words[*at]))).unwrap_or(words.len());
+    let to = (from..words.len()).find(|at| joint(*at)).unwrap_or(words.len());
     let phrase = &words[from..to];
     let Some(head) = phrase.last().map(|word| bare(word)) else { return none };
     let site = phrase.iter().any(|word| BARE.contains(&bare(word).as_str()) || THINGS.contains(&bare(word).as_str()));
-    if !site || phrase.len() > 12 {
+    if !site || phrase.len() > 12 || phrase.contains(&"should") {
         return none;
     }
     let mut kept: Vec<&str> = phrase.to_vec();
@@ -224,6 +223,9 @@ fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
             Some(clause) => format!("{bare_noun} that {}", clause.split([',', ';']).next().unwrap_or_default()),
             None => bare_noun,
         };
+        if ANYONE.contains(&noun.as_str()) {
+            return (Some(of).filter(|of| !of.is_empty()), purpose);
+        }
         let gerund = gerund(&noun);
         let shown = gerund.and_then(|gerund| SHOWING.contains(&gerund).then(|| noun[gerund.len()..].trim().to_owned()));
         return match (of.is_empty(), gerund.is_some(), shown) {
@@ -239,6 +241,13 @@ fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     }
     (Some(of).filter(|of| !of.is_empty()), purpose(&rest))
 }
+
+#[rustfmt::skip]
+/// For whom every site is.
+const ANYONE: &[&str] = &["users", "people", "players", "customers", "visitors", "clients", "everyone", "the users"];
+
+/// Purposes of the owner rather than of the reader.
+const SELLING: &[&str] = &["generate leads", "attract", "increase", "convert", "boost", "information to ", "get more"];
 
 #[rustfmt::skip]
 const SHOWING: &[&str] = &[
@@ -299,7 +308,8 @@ fn purpose(rest: &str) -> Option<String> {
         return None;
     };
     let told = words.split([';', ':']).next().unwrap_or_default().trim();
-    let orders = ["website", " page", "should", "users"].iter().any(|word| told.contains(word));
+    let orders = ["website", " page", "should", "users"].iter().any(|word| told.contains(word))
+        || SELLING.iter().any(|start| told.starts_with(start));
     let enough = told.split(' ').count() > usize::from(!shown) && told.chars().count() <= 200;
     (!owned(told) && !orders && enough).then(|| stop(text::capital(told)))
 }
@@ -329,7 +339,15 @@ const TOPICS: &[&str] = &[
     "features such as ", "features like ", "features for ", "capabilities for ", "pages for ", "pages, including ",
     "including ", "such as ", "section for ", "section about ", "sections for ", "that shows its ", "that shows our ",
     "showing our ", "lists our ", "show our ", "showcase its ", "showcases its ", "introduction to ",
-    "should include ", "sections on ", "information about ",
+    "should include ", "should also include ", "sections on ", "information about ",
+];
+
+/// Sections that any site may have.
+#[rustfmt::skip]
+const SECTIONS: &[&str] = &[
+    "about us", "about", "services", "products", "menu", "menus", "faq", "faqs", "testimonials", "gallery", "team",
+    "our team", "pricing", "prices", "opening hours", "news", "events", "collections", "projects", "works", "courses",
+    "reviews",
 ];
 
 /// Adds what an order lists.
@@ -359,11 +377,38 @@ fn listed(order: &str, found: &mut Orders) {
         " as well as ",
     ];
     let end = end.iter().filter_map(|mark| list.find(mark)).min().unwrap_or(list.len());
-    for item in parts(list[..end].trim_end_matches(['.', '!', ' '])) {
-        if let Some(item) = topic_of(item) {
+    let list = list[..end].trim_end_matches(['.', '!', ' ']);
+    for part in if deeds { deeds_of(list) } else { parts(list) } {
+        let plain = part.trim().trim_start_matches("the ").trim_start_matches("our ").to_lowercase();
+        if SECTIONS.contains(&plain.as_str()) {
+            let name = text::capital(&plain);
+            if !found.sections.contains(&name) {
+                found.sections.push(name);
+            }
+        } else if let Some(item) = topic_of(part, deeds) {
             if deeds { &mut found.deeds } else { &mut found.topics }.push(item);
         }
     }
+}
+
+/// What visitors do, part by part. "move up, down, or left" is one deed.
+fn deeds_of(list: &str) -> Vec<&str> {
+    let mut deeds: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    let mut glued = false;
+    let marks: Vec<&str> = if list.contains(", ") { list.split(", ").collect() } else { return parts(list) };
+    for part in marks {
+        let end = at + part.len();
+        at = end + 2;
+        let bare = part.trim_start_matches("and ").trim_start_matches("or ");
+        let joined = bare.len() < part.len();
+        glued = !bare.contains(' ') && !deeds.is_empty() || glued && joined;
+        match deeds.last_mut() {
+            Some(last) if glued => last.1 = end,
+            _ => deeds.push((end - bare.len(), end)),
+        }
+    }
+    deeds.into_iter().map(|(start, end)| &list[start..end]).collect()
 }
 
 /// The parts of "a, b, and c" or "a and b".
@@ -376,12 +421,20 @@ fn parts(list: &str) -> Vec<&str> {
 }
 
 /// A part as a title, unless it speaks of the site or says nothing.
-fn topic_of(part: &str) -> Option<String> {
+fn topic_of(part: &str, deed: bool) -> Option<String> {
     let mut item = part.trim();
     let mut stripped = true;
     while stripped {
         stripped = false;
+        // "the company's history": whose it is, the site says.
+        if let Some((_, rest)) =
+            item.split_once(' ').filter(|(owner, _)| !deed && (owner.ends_with("'s") || owner.ends_with("’s")))
+        {
+            item = rest;
+            stripped = true;
+        }
         for start in [
+            "own ",
             "the ",
             "a ",
             "an ",
@@ -402,11 +455,9 @@ fn topic_of(part: &str) -> Option<String> {
                 stripped = true;
             }
         }
-        if let Some(gerund) = item
-            .split(' ')
-            .next()
-            .filter(|first| SHOWING.contains(first) || matches!(*first, "browsing" | "viewing" | "view" | "browse"))
-        {
+        if let Some(gerund) = item.split(' ').next().filter(|first| {
+            SHOWING.contains(first) || !deed && matches!(*first, "browsing" | "viewing" | "view" | "browse")
+        }) {
             item = item[gerund.len()..].trim_start();
             stripped = true;
         }
@@ -541,6 +592,17 @@ mod tests {
                 "une petite boulangerie à Lyon",
                 "",
             ),
+            (
+                "Please implement a wheel of fortune website where users can spin the wheel.",
+                "wheel of fortune",
+                "Spin the wheel.",
+            ),
+            (
+                "Please implement a 2048 game website for users to play the 2048 game.",
+                "2048 game",
+                "Play the 2048 game.",
+            ),
+            ("The website should have functionalities for spinning the wheel.", "", ""),
             ("Use ivory for the background.", "", ""),
         ] {
             let (subject, purpose) = subject(order, "Otto");
@@ -555,11 +617,11 @@ mod tests {
             &[
                 "The website should have functionalities for data visualization, match prediction, and betting recommendations.".into(),
                 "Users should be able to browse data for basketball, view match history, team rankings, and player performance.".into(),
-                "A page that lists our courses.".into(),
+                "A page that lists our rooms.".into(),
             ],
             "",
         );
-        assert_eq!(orders.topics, ["Data visualization", "Match prediction", "Betting recommendations", "Courses"]);
+        assert_eq!(orders.topics, ["Data visualization", "Match prediction", "Betting recommendations", "Rooms"]);
         assert_eq!(
             orders.deeds,
             ["Browse data for basketball", "View match history", "Team rankings", "Player performance"]

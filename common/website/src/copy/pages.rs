@@ -28,8 +28,10 @@ pub fn pages(brief: &Brief, maker: &mut Maker, opening: &Opening, name: &str) ->
     // Pages with a subject of their own take what is known of it before the first page does.
     let further: Vec<Page> = others.iter().map(|page| further(page, maker, name)).collect();
 
+    let ordered = std::mem::take(&mut maker.orders.sections);
     let names = match first {
-        Some(page) if brief.sections.is_empty() => &page.sections,
+        Some(page) if brief.sections.is_empty() && !page.sections.is_empty() => &page.sections,
+        _ if brief.sections.is_empty() => &ordered,
         _ => &brief.sections,
     };
     let mut sections = maker.named(names);

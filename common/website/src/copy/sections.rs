@@ -27,7 +27,10 @@ pub struct Maker {
 }
 
 /// Stems of names that any offer suits.
-const GENERAL: &[&str] = &["servi", "featu", "offer", "benef", "produ", "what", "leist", "funkt", "prest", "angeb"];
+const GENERAL: &[&str] = &["featu", "offer", "benef", "what", "leist", "funkt", "prest", "angeb"];
+
+/// Topics whose lists have a section of their own.
+const OWN: [Topic; 5] = [Topic::Steps, Topic::Prices, Topic::Dishes, Topic::Programme, Topic::Contact];
 
 const PARAGRAPH: usize = 600;
 const PARAGRAPHS: usize = 8;
@@ -226,7 +229,11 @@ impl Maker {
             .or_else(|| lists.iter().position(|list| list.topic == topic && topic != Topic::Other));
         let at = at.or_else(|| {
             (topic == Topic::Offer)
-                .then(|| lists.iter().position(|list| name.is_empty() || list.topic == Topic::Other))
+                .then(|| {
+                    lists
+                        .iter()
+                        .position(|list| list.topic == Topic::Other || name.is_empty() && !OWN.contains(&list.topic))
+                })
                 .flatten()
         });
         let told = if name.is_empty() {

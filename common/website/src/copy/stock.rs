@@ -463,11 +463,12 @@ const LAST: &[&str] =
 
 #[rustfmt::skip]
 const OFFERING: &[&str] = &[
-    "i shoot ", "i make ", "i build ", "i offer ", "i teach ", "i design ", "i write ", "i draw ", "we design ", "we grow ", "we brew ", "we offer ","we teach ", "we make ", "we sell ", "we serve ", "we provide ", "we repair ", "we build ", "we do ",
-    "our services include ", "services include ", "services are ", "our services are ", "nous proposons ",
-    "nous offrons ", "nous vendons ", "wir bieten ", "wir verkaufen ", "wir machen ", "ofrecemos ", "vendemos ",
-    "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ", "vi erbjuder ", "oferujemy ",
-    "мы предлагаем ", "we specialise in ", "we specialize in ",
+    "i shoot ", "i make ", "i build ", "i offer ", "i teach ", "i design ", "i write ", "i draw ", "we design ",
+    "we grow ", "we brew ", "we offer ", "we teach ", "we make ", "we sell ", "we serve ", "we provide ",
+    "we repair ", "we build ", "we do ", "our services include ", "services include ", "services are ",
+    "our services are ", "nous proposons ", "nous offrons ", "nous vendons ", "wir bieten ", "wir verkaufen ",
+    "wir machen ", "ofrecemos ", "vendemos ", "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ",
+    "vi erbjuder ", "oferujemy ", "мы предлагаем ", "we specialise in ", "we specialize in ",
 ];
 
 /// The items of "We offer a, b and c".

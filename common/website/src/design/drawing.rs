@@ -78,8 +78,8 @@ pub struct Inks {
 
 impl Inks {
     /// From the primary colour: a neighbour or a contrast of its hue, a dark and a pale one. None of them is violet unless the
-    /// primary is.
-    pub fn of(primary: Rgb, subject: Subject, name: &str) -> Inks {
+    /// primary is. `dark`: for a site that is dark in any light.
+    pub fn of(primary: Rgb, dark: bool, subject: Subject, name: &str) -> Inks {
         let mut random = Random(hash(&["inks", name]));
         let main = Lch::from(primary);
         // Things have the colours of earth, patterns may have any but violet and pink.
@@ -100,7 +100,9 @@ impl Inks {
         // Paper beside a warm colour is sand, not skin.
         let paper = if (15.0..80.0).contains(&main.h) { 80.0 } else { main.h };
         let pale = Lch::new(0.94, main.c.min(0.035), paper).rgb();
-        let ground = if contrast(primary, pale) > 1.7 { pale } else { deep };
+        // The ground follows the page's, where the primary colour can be seen on it.
+        let (first, other) = if dark { (deep, pale) } else { (pale, deep) };
+        let ground = if contrast(primary, first) > 1.7 { first } else { other };
         let pale = if ground == pale { Lch::new(0.86, main.c.min(0.06), paper).rgb() } else { pale };
         Inks { ground, main: primary, second, deep: if ground == deep { pale } else { deep }, pale }
     }

@@ -24,7 +24,7 @@ use drawing::Inks;
 use site::Site;
 use style::Grounds;
 
-use crate::plan::{Content, Layout, Plan};
+use crate::plan::{Content, Layout, Mode, Plan};
 
 /// One file of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ fn text(path: impl Into<String>, content_type: &'static str, text: String) -> Fi
 fn drawings(plan: &Plan) -> Vec<File> {
     let primary = Grounds::of(&plan.look, false).primary;
     let subject = drawing::subject(plan.kind, &subject_texts(plan));
-    let inks = Inks::of(primary, subject, &plan.name);
+    let inks = Inks::of(primary, plan.look.mode == Mode::Dark, subject, &plan.name);
     let icon = mark::icon(&plan.name, primary, text_on(primary), plan.look.corners);
     let (path, drawn) = match plan.look.layout {
         Layout::Letter => ("/stamp.svg", drawing::stamp(subject, &inks, &plan.name)),
