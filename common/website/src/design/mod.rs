@@ -16,6 +16,8 @@ mod subjects;
 mod wishes;
 
 pub use choose::choose;
+pub(crate) use fonts::nearest as nearest_fonts;
+pub(crate) use wishes::wishes;
 
 use color::text_on;
 use drawing::Inks;
