@@ -1,6 +1,6 @@
 //! From a brief to a plan: which sections there are and what they say.
 
-mod contact;
+pub(crate) mod contact;
 mod language;
 mod money;
 mod opening;
@@ -8,13 +8,13 @@ mod orders;
 mod pages;
 mod quoted;
 mod sections;
-mod sentences;
-mod stock;
+pub(crate) mod sentences;
+pub(crate) mod stock;
 #[cfg(test)]
 mod tests;
-mod text;
-mod times;
-mod topics;
+pub(crate) mod text;
+pub(crate) mod times;
+pub(crate) mod topics;
 pub mod words;
 
 use crate::brief::Brief;

@@ -18,6 +18,8 @@ mod tests;
 mod wishes;
 
 pub use choose::choose;
+pub(crate) use fonts::nearest as nearest_fonts;
+pub(crate) use wishes::wishes;
 
 use color::text_on;
 use drawing::Inks;
