@@ -66,7 +66,7 @@ impl Piece<'_> {
         let primary = self.primary();
         let ink = text_on(primary);
         let subject = drawing::subject(self.kind, &format!("{} {}", self.name, self.line));
-        let drawing = drawing::draw(subject, &Inks::of(primary, subject, self.name), self.name, 480, height);
+        let drawing = drawing::draw(subject, &Inks::of(primary, false, subject, self.name), self.name, 480, height);
         let drawn = inner(&drawing);
         let name = escaped(&shortened(self.name, 60));
         let size = (660 * 100 / (name.chars().count() as i32 * 56).max(1)).clamp(36, 96);
