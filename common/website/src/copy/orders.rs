@@ -1,6 +1,6 @@
 //! Orders to a builder: which sentences are orders, and what they say about the subject. An order itself is never copy.
 
-use super::text;
+use super::{language, text};
 
 /// What orders name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,12 +71,12 @@ const ORDERED: &[&str] = &[
 pub fn is_order(sentence: &str) -> bool {
     let lower = format!(" {} ", sentence.to_lowercase());
     let start = lower.trim_start();
-    let begins = |word: &&str| {
-        start.strip_prefix(*word).is_some_and(|rest| {
+    let begins = |word: &str| {
+        start.strip_prefix(word).is_some_and(|rest| {
             !word.is_ascii() || !rest.starts_with(|c: char| c.is_alphanumeric()) || word.ends_with(' ')
         })
     };
-    ORDERING.iter().any(|word| begins(&word))
+    ORDERING.iter().any(|word| begins(word))
         || ORDERED.iter().any(|word| lower.contains(word))
         || SITE.iter().any(|word| holds(&lower, word))
 }
@@ -165,13 +165,17 @@ const MAKING: &[&str] = &[
     "a", "an", "the", "modern", "responsive", "simple", "one-page", "single-page", "multi-page", "landing",
     "professional", "web-based", "web", "beautiful", "clean", "dark", "new", "stylish", "elegant", "static", "fully",
     "functional", "interactive", "user-friendly", "attractive", "complete", "nice", "portfolio", "personal",
-    "business", "company", "corporate", "marketing", "promotional", "informational", "one", "single", "une", "un",
-    "una", "ein", "eine", "einen", "um", "uma", "een", "et", "moderne", "schöne", "kleine",
+    "business", "company", "corporate", "marketing", "promotional", "informational", "one", "single", "sleek",
+    "minimal", "minimalist", "bold", "playful", "colorful", "colourful", "vibrant", "high-converting", "fancy",
+    "cool", "great", "small", "basic", "quick", "fast", "accessible", "polished", "premium", "eye-catching",
+    "engaging", "warm", "calm", "friendly", "me", "us", "my", "our", "une", "un", "una", "ein", "eine", "einen", "um",
+    "uma", "een", "et", "moderne", "schöne", "kleine",
 ];
 #[rustfmt::skip]
 const BUILDING: &[&str] = &[
-    "implement", "create", "build", "develop", "design", "make", "need", "want", "generate", "like", "realizza",
-    "créez", "crée", "erstelle", "crea", "crie", "maak",
+    "implement", "create", "build", "develop", "design", "make", "need", "want", "generate", "like", "quiero",
+    "necesito", "queremos", "veux", "voudrais", "möchte", "brauche", "brauchen", "möchten", "vorrei", "quero",
+    "preciso", "wil", "willen", "realizza", "créez", "crée", "erstelle", "crea", "crie", "maak",
 ];
 #[rustfmt::skip]
 const FOR: &[&str] = &[
@@ -206,6 +210,13 @@ fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     while kept.first().is_some_and(|word| MAKING.contains(&bare(word).as_str()) || BARE.contains(&bare(word).as_str()))
     {
         kept.remove(0);
+    }
+    while kept.last().is_some_and(|word| matches!(bare(word).as_str(), "landing" | "web" | "one-page" | "portfolio")) {
+        kept.pop();
+    }
+    // Elsewhere adjectives follow, and say how the site looks.
+    if language::detect(order) != "en" {
+        kept.clear();
     }
     if kept.iter().all(|word| THINGS.contains(&bare(word).as_str())) {
         kept.clear();

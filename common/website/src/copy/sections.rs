@@ -51,7 +51,12 @@ impl Maker {
             (0..names.len()).filter(|at| !matches!(topics[*at], Topic::Hero | Topic::Frame)).collect();
         order.sort_by_key(|at| rank(topics[*at]));
         for at in order {
-            let heading = topics::heading(&names[at]);
+            // "CTA" is the builder's word.
+            let unnamed = matches!(
+                names[at].to_lowercase().as_str(),
+                "cta" | "call to action" | "call-to-action" | "call_to_action"
+            );
+            let heading = if unnamed { self.name.clone() } else { topics::heading(&names[at]) };
             if heading.is_empty() {
                 continue;
             }
@@ -243,17 +248,41 @@ impl Maker {
         };
         if let Some(at) = at {
             let mut list = self.stock.lists.remove(at);
+            let offered = list.topic == Topic::Offer && name.is_empty();
             if list.heading.is_empty() {
                 // Lists that have no heading of their own are one.
                 list.items.extend(self.unheaded());
             }
             let intro = told.iter().fold(String::new(), |intro, told| joined(&intro, &told.text));
-            return Some(content_of(list, topic, intro));
+            let (heading, content) = content_of(list, topic, intro);
+            // What "we offer" are services, whatever the kind of site.
+            let services = offered && !matches!(self.kind, Kind::Portfolio | Kind::Restaurant);
+            return Some((heading.or(services.then(|| self.words.services.to_owned())), content));
+        }
+        if let Some(content) = self.short(topic).filter(|_| told.is_empty()) {
+            return Some((None, content));
         }
         if !told.is_empty() {
             return Some((None, Content::Text { paragraphs: paragraphs(&told) }));
         }
         self.ordered(topic, name)
+    }
+
+    /// "Works offline. Syncs across devices.": sentences as short as items are a list.
+    fn short(&mut self, topic: Topic) -> Option<Content> {
+        let short =
+            |told: &Told| told.topic == Topic::Other && told.text.split(' ').count() <= 5 && told.text.ends_with('.');
+        let sells = matches!(self.kind, Kind::Saas | Kind::Product | Kind::Funnel | Kind::Agency);
+        if topic != Topic::Offer || !sells || self.stock.told.iter().filter(|told| short(told)).count() < 3 {
+            return None;
+        }
+        let taken = self.take(short, 12);
+        let item = |told: &Told| Item {
+            title: told.text.trim_end_matches('.').to_owned(),
+            text: String::new(),
+            note: String::new(),
+        };
+        Some(Content::List { intro: String::new(), items: taken.iter().map(item).collect() })
     }
 
     /// What orders name, without claims.
@@ -306,8 +335,10 @@ impl Maker {
             return Content::Action { text: String::new(), actions: vec![link.clone()] };
         }
         let ask = Link { label: self.words.write_us.to_owned(), to: self.contact.clone() };
-        if topic == Topic::Action && !self.contact.is_empty() {
-            return Content::Action { text: String::new(), actions: vec![ask] };
+        if topic == Topic::Action {
+            // Where nobody can be written to, the page's first list is what remains to be seen.
+            let actions = if self.contact.is_empty() { Vec::new() } else { vec![ask] };
+            return Content::Action { text: String::new(), actions };
         }
         if self.english {
             return Content::Text { paragraphs: vec![self.line(topic, heading)] };
@@ -338,7 +369,11 @@ impl Maker {
             Topic::About if heading == self.words.about || heading.to_lowercase().ends_with(" us") => {
                 format!("More about {} will follow here.", self.name)
             }
-            _ if heading.ends_with('s') && !heading.ends_with("ss") && !lower.starts_with("our ") => {
+            _ if topic == Topic::Offer
+                && heading.ends_with('s')
+                && !heading.ends_with("ss")
+                && !lower.starts_with("our ") =>
+            {
                 format!("{heading} will be shown here.")
             }
             _ => format!("More about {lower} will follow here."),

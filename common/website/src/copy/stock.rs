@@ -41,6 +41,8 @@ pub struct Stock {
     pub phone: String,
     pub address: String,
     pub orders: Vec<String>,
+    /// The line of the first list: what stands below it opens no site.
+    pub first_list: Option<usize>,
 }
 
 /// Longest text of a source that is read, in characters.
@@ -124,6 +126,7 @@ impl Reader {
         if self.fact(point) {
             return;
         }
+        self.stock.first_list.get_or_insert(self.line);
         self.open.push(item(point));
     }
 
@@ -211,6 +214,7 @@ impl Reader {
                 return;
             }
             if topic == Topic::Other {
+                self.stock.first_list.get_or_insert(self.line);
                 self.pairs |= self.open.is_empty();
                 self.open.push(Item { title: text::capital(label), text: text::capital(rest), note: String::new() });
                 return;
@@ -318,11 +322,7 @@ impl Reader {
             _ => {
                 items.truncate(MOST);
                 let heading = if self.heading.is_empty() { String::new() } else { topics::heading(&self.heading) };
-                self.stock.lists.push(Listed {
-                    heading,
-                    topic: if self.heading.is_empty() { Topic::Offer } else { self.topic },
-                    items,
-                });
+                self.stock.lists.push(Listed { heading, topic: self.topic, items });
             }
         }
     }
@@ -365,6 +365,9 @@ impl Reader {
 
 fn bound(stock: &mut Stock) {
     for item in stock.lists.iter_mut().flat_map(|list| &mut list.items) {
+        if let Some((text, price)) = money::split_price(&item.text) {
+            (item.text, item.note) = (text, price);
+        }
         item.title = text::cut(&item.title, 120);
         item.text = text::bounded(&item.text, 400);
     }

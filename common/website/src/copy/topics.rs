@@ -90,8 +90,14 @@ pub fn heading(name: &str) -> String {
             word.chars().next().is_none_or(|c| !c.is_lowercase()) && word.chars().skip(1).all(|c| !c.is_uppercase())
         });
     let german = ["über uns", "ihre", "unsere"].iter().any(|word| folded.to_lowercase().starts_with(word));
-    let cased =
-        if (shouted || titled) && folded.to_lowercase() != "faq" && !german { folded.to_lowercase() } else { folded };
+    let acronym = matches!(folded.to_lowercase().as_str(), "faq" | "cta");
+    let cased = if acronym {
+        folded.to_uppercase()
+    } else if (shouted || titled) && !german {
+        folded.to_lowercase()
+    } else {
+        folded
+    };
     text::cut(&text::capital(&cased), 70)
 }
 
@@ -116,6 +122,6 @@ mod tests {
         }
         assert_eq!(heading("how_it_works"), "How it works");
         assert_eq!(heading("How It Works"), "How it works");
-        assert_eq!(heading("FAQ"), "FAQ");
+        assert_eq!(heading("faq"), "FAQ");
     }
 }
