@@ -50,6 +50,8 @@ pub fn opening(stock: &mut Stock, orders: &Orders, brief: &Brief, name: &str) ->
         let (headline, rest) = headline(&told.text, name);
         opening.headline = headline;
         opening.text = rest;
+    } else {
+        opening.text = orders.about.clone().unwrap_or_default();
     }
     let known = opening.headline.to_lowercase();
     let industry = brief.industry.as_deref().map(text::fold).unwrap_or_default();

@@ -76,6 +76,10 @@ const ORDERED: &[&str] = &[
 pub fn is_order(sentence: &str) -> bool {
     let lower = format!(" {} ", sentence.to_lowercase());
     let start = lower.trim_start();
+    // A colour for a background is asked for, never told.
+    if crate::design::wishes(sentence).background.is_some() {
+        return true;
+    }
     let begins = |word: &str| {
         start.strip_prefix(word).is_some_and(|rest| {
             !word.is_ascii() || !rest.starts_with(|c: char| c.is_alphanumeric()) || word.ends_with(' ')
@@ -112,7 +116,9 @@ pub fn read(orders: &[String], name: &str) -> Orders {
     let mut found = Orders::default();
     for order in orders {
         if found.subject.is_none() {
-            (found.subject, found.about) = subject(order, name);
+            let (subject, about) = subject(order, name);
+            found.subject = subject;
+            found.about = found.about.take().or(about);
             // "House cleaning service", "cleaning services": said already.
             let said = text::stems(found.subject.as_deref().unwrap_or_default());
             found.about = found.about.take().filter(|about| text::stems(about).iter().any(|stem| !said.contains(stem)));
@@ -129,7 +135,9 @@ pub fn read(orders: &[String], name: &str) -> Orders {
     // "view match history" says no more than "match history".
     let mut fresh = |item: &String| {
         let stems = telling(item);
-        let known = seen.iter().any(|other| stems.iter().filter(|stem| other.contains(stem)).count() * 2 > stems.len());
+        let union = stems.iter().all(|stem| seen.iter().any(|other| other.contains(stem)));
+        let known = union
+            || seen.iter().any(|other| stems.iter().filter(|stem| other.contains(stem)).count() * 2 > stems.len());
         seen.push(stems.clone());
         !stems.is_empty() && !known
     };
@@ -171,6 +179,7 @@ mod tests {
             "Créez un site pour une boulangerie.",
             "Wir brauchen eine Webseite.",
             "サイトを作ってください。",
+            "Establish cornsilk as the main background and peru for the controls.",
         ] {
             assert!(is_order(order), "{order}");
         }

@@ -75,8 +75,14 @@ fn deeds_of(list: &str) -> Vec<&str> {
     let mut deeds: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
     let mut glued = false;
-    let marks: Vec<&str> = if list.contains(", ") { list.split(", ").collect() } else { return parts(list) };
-    for part in marks {
+    if !list.contains(", ") {
+        // "submit insights and evidence" is one deed, "discuss topics and share thoughts" are two.
+        return match list.split_once(" and ") {
+            Some((first, second)) if first.contains(' ') && second.contains(' ') => vec![first, second],
+            _ => vec![list],
+        };
+    }
+    for part in list.split(", ") {
         let end = at + part.len();
         at = end + 2;
         let bare = part.trim_start_matches("and ").trim_start_matches("or ");
@@ -141,40 +147,18 @@ fn topic_of(part: &str, deed: bool) -> Option<String> {
             stripped = true;
         }
     }
+    // To the reader, the visitors' things are yours.
+    let yours = item.replace(" their own ", " your ").replace(" their ", " your ");
+    let item = if deed { yours.as_str() } else { item };
     let lower = item.to_lowercase();
-    let vague = [
-        "learn about",
-        "understand",
-        "learn more",
-        "contact",
-        "browse",
-        "get to know",
-        "find out",
-        "get help",
-        "reach out",
-        "find the information",
-    ];
+    let deed_of_nobody = deed && !item.contains(' ');
     let no = EMPTY.contains(&lower.as_str())
-        || vague.iter().any(|start| lower.starts_with(start)) && !lower.contains(" data")
+        || VAGUE.iter().any(|start| lower.starts_with(start)) && !lower.contains(" data")
         || owned(&lower)
-        || [
-            "website",
-            "page",
-            " site",
-            "user",
-            "button",
-            "carousel",
-            "background",
-            "section",
-            "layout",
-            "the form",
-            "and so on",
-            "menu to",
-        ]
-        .iter()
-        .any(|word| lower.contains(word));
+        || deed_of_nobody
+        || OF_SITE.iter().any(|word| lower.contains(word));
     let words = item.split(' ').count();
-    (!no && (1..=7).contains(&words) && item.chars().count() >= 4).then(|| text::capital(item))
+    (!no && (1..=if deed { 10 } else { 7 }).contains(&words) && item.chars().count() >= 4).then(|| text::capital(item))
 }
 
 /// Items that say nothing.
@@ -182,4 +166,18 @@ fn topic_of(part: &str, deed: bool) -> Option<String> {
 const EMPTY: &[&str] = &[
     "more", "etc", "etc.", "homepage", "home", "home page", "information", "users", "content", "contact",
     "contact us", "about us", "about", "learn more", "other features", "other information",
+];
+
+/// Beginnings of items that say nothing.
+#[rustfmt::skip]
+const VAGUE: &[&str] = &[
+    "learn about", "understand", "learn more", "contact", "browse", "get to know", "find out", "get help",
+    "reach out", "find the information", "including ", "provide ", "offer ", "such as ",
+];
+
+/// Words of items about the site.
+#[rustfmt::skip]
+const OF_SITE: &[&str] = &[
+    "website", "page", " site", "user", "button", "carousel", "background", "section", "layout", "the form",
+    "and so on", "menu to",
 ];

@@ -80,6 +80,14 @@ pub fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     if language::detect(order) != "en" {
         kept.clear();
     }
+    kept.retain(|word| bare(word) != "web");
+    // "a technical website": an adjective alone is no subject.
+    if let [word] = kept[..] {
+        let word = bare(word);
+        if word.ends_with("al") || word.ends_with("ic") || word.ends_with("ive") {
+            kept.clear();
+        }
+    }
     if kept.iter().all(|word| THINGS.contains(&bare(word).as_str())) {
         kept.clear();
     }
@@ -100,7 +108,9 @@ pub fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
             return (Some(of).filter(|of| !of.is_empty()), purpose);
         }
         let gerund = gerund(&noun);
-        let shown = gerund.and_then(|gerund| SHOWING.contains(&gerund).then(|| noun[gerund.len()..].trim().to_owned()));
+        let shown = gerund
+            .and_then(|gerund| SHOWING.contains(&gerund).then(|| noun[gerund.len()..].trim().to_owned()))
+            .filter(|shown| !shown.starts_with("and "));
         return match (of.is_empty(), gerund.is_some(), shown) {
             (true, _, Some(shown)) if owned(&shown) => (None, purpose),
             (true, _, Some(shown)) => (Some(shown), purpose),
@@ -180,6 +190,13 @@ fn purpose(rest: &str) -> Option<String> {
     } else {
         return None;
     };
+    // "display plans and provide support": the second verb has no place behind a noun.
+    let end = [" and provide ", " and support ", " and allow ", " and help ", " and offer ", " and generate "]
+        .iter()
+        .filter(|_| shown)
+        .filter_map(|joint| words.find(joint))
+        .min();
+    let words = &words[..end.unwrap_or(words.len())];
     let told = words.split([';', ':']).next().unwrap_or_default().trim();
     let orders = ["website", " page", "should", "users"].iter().any(|word| told.contains(word))
         || SELLING.iter().any(|start| told.starts_with(start));
@@ -236,7 +253,7 @@ mod tests {
             ("Please implement a dashboard website for displaying regulatory policies.", "regulatory policies", ""),
             (
                 "Please implement a chess web application where users can play chess online.",
-                "chess web application",
+                "chess application",
                 "Play chess online.",
             ),
             ("Landing page for Otto, a tool that plans shifts", "a tool that plans shifts", ""),
