@@ -205,7 +205,13 @@ impl Maker {
     }
 
     fn list_of(&mut self, topic: Topic) -> Option<(Option<String>, Content)> {
-        let at = self.stock.lists.iter().position(|list| list.topic == topic)?;
+        // What a restaurant offers are dishes.
+        let dishes = topic == Topic::Dishes && self.kind == Kind::Restaurant;
+        let lists = &self.stock.lists;
+        let at = lists
+            .iter()
+            .position(|list| list.topic == topic)
+            .or_else(|| lists.iter().position(|list| dishes && list.topic == Topic::Offer))?;
         let list = self.stock.lists.remove(at);
         let intro = self.intro(topic);
         Some(content_of(list, topic, intro))
@@ -265,7 +271,8 @@ impl Maker {
         if !told.is_empty() {
             return Some((None, Content::Text { paragraphs: paragraphs(&told) }));
         }
-        self.ordered(topic, name)
+        // Sentences under such a label, where nothing is a list.
+        self.ordered(topic, name).or_else(|| if topic == Topic::Other { None } else { self.told_of(topic) })
     }
 
     /// "Works offline. Syncs across devices.": sentences as short as items are a list.

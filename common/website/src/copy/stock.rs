@@ -4,7 +4,7 @@ mod parts;
 
 use std::collections::HashSet;
 
-use parts::{enumeration, item, labelled, numbers, offered, reported};
+use parts::{enumeration, item, labelled, numbered, numbers, offered, reported};
 
 use super::orders::{is_order, told_before};
 use super::sentences::{self, Line};
@@ -176,6 +176,12 @@ impl Reader {
                     continue;
                 }
             }
+            // Of a page, only whole sentences: no labels of its navigation.
+            let whole = sentence.ends_with(['.', '!', '。', '！'])
+                && (sentence.split(' ').count() >= 4 || sentence.chars().any(|c| c >= '\u{2e80}'));
+            if !orders_count && !whole && contact::email(&sentence).or_else(|| contact::phone(&sentence)).is_none() {
+                continue;
+            }
             self.sentence(&sentence, orders_count);
         }
     }
@@ -212,7 +218,7 @@ impl Reader {
         }
         if let Some((label, rest)) = labelled(sentence) {
             let topic = topics::of(label);
-            if let Some(items) = enumeration(rest, 2) {
+            if let Some(items) = numbered(rest).or_else(|| enumeration(rest, 2)) {
                 self.close_list();
                 self.stock.lists.push(Listed { heading: topics::heading(label), topic, items });
                 return;
@@ -293,7 +299,11 @@ impl Reader {
     }
 
     fn tell(&mut self, sentence: &str) {
-        let topic = if money::has_amount(sentence) { Topic::Prices } else { self.topic };
+        let topic = match self.topic {
+            _ if money::has_amount(sentence) => Topic::Prices,
+            Topic::Other if times::tells_when(sentence) => Topic::Programme,
+            topic => topic,
+        };
         self.tell_of(sentence, topic);
     }
 

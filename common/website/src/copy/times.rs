@@ -90,7 +90,21 @@ pub fn are_hours(sentence: &str) -> bool {
     let has = |kind: Token| kinds.contains(&kind);
     let prose = kinds.iter().filter(|kind| **kind == Token::Other).count();
     let latin = (has(Token::Open) || prose == 0) && has(Token::Day) && has(Token::Time) && prose <= 12;
-    latin || OPEN_ELSEWHERE.iter().any(|word| sentence.contains(word)) && sentence.chars().any(|c| c.is_numeric())
+    latin || OPEN_ELSEWHERE.iter().any(|word| sentence.contains(word)) && has_clock(sentence)
+}
+
+/// Whether a day and a time stand in a sentence: "Quiz night every Thursday at 8pm."
+pub fn tells_when(sentence: &str) -> bool {
+    let kinds: Vec<Token> = sentence.split(' ').take(40).map(token).collect();
+    kinds.contains(&Token::Day) && kinds.contains(&Token::Time)
+}
+
+/// Whether a time of day stands in a text: "10:00", "11時".
+fn has_clock(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    chars
+        .windows(2)
+        .any(|pair| pair[0].is_numeric() && matches!(pair[1], ':' | '：' | '時' | '时' | '点' | '點' | '시'))
 }
 
 /// Rows of days and times, if a sentence says nothing else.

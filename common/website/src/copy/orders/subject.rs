@@ -165,7 +165,11 @@ fn stop(mut text: String) -> String {
 
 /// The noun phrase that `text` begins with, and what the rest says it is for.
 fn phrase_of(text: &str) -> (String, Option<String>) {
-    let at = PHRASE_ENDS.iter().filter_map(|end| text.find(end)).min().unwrap_or(text.len());
+    // "for ages 8 to 16" goes on.
+    let ends =
+        |at: usize, end: &str| end != " to " || !text[at + end.len()..].starts_with(|c: char| c.is_ascii_digit());
+    let at =
+        PHRASE_ENDS.iter().filter_map(|end| text.find(end).filter(|at| ends(*at, end))).min().unwrap_or(text.len());
     let noun = text[..at].trim_matches([',', ' ', ':']).to_owned();
     (noun, purpose(text[at..].trim()))
 }

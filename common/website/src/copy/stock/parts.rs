@@ -49,6 +49,28 @@ pub fn item(point: &str) -> Item {
     }
 }
 
+/// The items of "1) a 2) b 3) c".
+pub fn numbered(text: &str) -> Option<Vec<Item>> {
+    let mut rest = text.strip_prefix("1) ").or_else(|| text.strip_prefix("1. "))?;
+    let mut items = Vec::new();
+    for number in 2..=20 {
+        let next = [format!(" {number}) "), format!(" {number}. ")]
+            .iter()
+            .find_map(|mark| Some((rest.find(mark.as_str())?, mark.len())));
+        let part = next.map_or(rest, |(at, _)| &rest[..at]);
+        items.push(Item {
+            title: text::capital(part.trim_end_matches(['.', ',', ';', ' '])),
+            text: String::new(),
+            note: String::new(),
+        });
+        match next {
+            Some((at, length)) => rest = &rest[at + length..],
+            None => break,
+        }
+    }
+    (items.len() >= 2).then_some(items)
+}
+
 /// The items of "a, b and c", if there are at least `commas` joints and no part is long.
 pub fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
     let body = text.trim_end_matches(['.', '!', ';', '。']);
