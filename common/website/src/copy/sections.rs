@@ -348,7 +348,7 @@ impl Maker {
             return Content::Action { text: String::new(), actions };
         }
         if self.english {
-            return Content::Text { paragraphs: vec![self.line(topic, heading)] };
+            return Content::Text { paragraphs: vec![line(topic, heading, &self.name, !self.contact.is_empty())] };
         }
         match (std::mem::replace(&mut self.said_neutral, true), self.contact.is_empty()) {
             (false, false) => Content::Text { paragraphs: vec![self.words.ask_more.to_owned()] },
@@ -357,34 +357,34 @@ impl Maker {
             (true, true) => Content::Text { paragraphs: Vec::new() },
         }
     }
+}
 
-    /// The English sentence for a section about which nothing is known.
-    fn line(&self, topic: Topic, heading: &str) -> String {
-        let named = heading.chars().skip(1).take(1).all(char::is_lowercase);
-        let first = |change: fn(char) -> String| {
-            heading.chars().take(1).map(change).chain([heading.chars().skip(1).collect()]).collect::<String>()
-        };
-        let lower = if named { first(|c| c.to_lowercase().collect()) } else { heading.to_owned() };
-        match topic {
-            Topic::Quotes => "Words from customers will stand here.".to_owned(),
-            Topic::Programme => "Dates will be announced here.".to_owned(),
-            Topic::Hours => "Please ask for the current hours.".to_owned(),
-            Topic::Prices => "Please ask for current prices.".to_owned(),
-            Topic::Questions if !self.contact.is_empty() => "If you have a question, please write to us.".to_owned(),
-            Topic::Questions => "Answers to common questions will stand here.".to_owned(),
-            Topic::Contact => "Ways to reach us will stand here.".to_owned(),
-            Topic::About if heading == self.words.about || heading.to_lowercase().ends_with(" us") => {
-                format!("More about {} will follow here.", self.name)
-            }
-            _ if topic == Topic::Offer
-                && heading.ends_with('s')
-                && !heading.ends_with("ss")
-                && !lower.starts_with("our ") =>
-            {
-                format!("{heading} will be shown here.")
-            }
-            _ => format!("More about {lower} will follow here."),
+/// The English sentence for a section about which nothing is known.
+pub fn line(topic: Topic, heading: &str, site: &str, reached: bool) -> String {
+    let named = heading.chars().skip(1).take(1).all(char::is_lowercase);
+    let first = |change: fn(char) -> String| {
+        heading.chars().take(1).map(change).chain([heading.chars().skip(1).collect()]).collect::<String>()
+    };
+    let lower = if named { first(|c| c.to_lowercase().collect()) } else { heading.to_owned() };
+    match topic {
+        Topic::Quotes => "Words from customers will stand here.".to_owned(),
+        Topic::Programme => "Dates will be announced here.".to_owned(),
+        Topic::Hours => "Please ask for the current hours.".to_owned(),
+        Topic::Prices => "Please ask for current prices.".to_owned(),
+        Topic::Questions if reached => "If you have a question, please write to us.".to_owned(),
+        Topic::Questions => "Answers to common questions will stand here.".to_owned(),
+        Topic::Contact => "Ways to reach us will stand here.".to_owned(),
+        Topic::About if heading == "About" || heading.to_lowercase().ends_with(" us") => {
+            format!("More about {} will follow here.", site)
         }
+        _ if topic == Topic::Offer
+            && heading.ends_with('s')
+            && !heading.ends_with("ss")
+            && !lower.starts_with("our ") =>
+        {
+            format!("{heading} will be shown here.")
+        }
+        _ => format!("More about {lower} will follow here."),
     }
 }
 

@@ -61,6 +61,12 @@ fn words_change() {
             .iter()
             .any(|section| matches!(&section.content, Content::Contact { phone, .. } if phone == "+33 4 99 99 99 99"))
     );
+    let all = |plan: &Plan| serde_json::to_string(plan).unwrap();
+    assert!(all(&refined("Change 4.50 to 4.80")).contains("4.80"));
+    let plan = refined("change the price of sourdough to 5.00");
+    assert!(all(&plan).contains("5.00") && all(&plan).contains("1.30"));
+    assert!(!all(&refined("remove the phone number")).contains("78 00"));
+    assert!(all(&refined("The email should be hello@levain.example")).contains("hello@levain.example"));
     let plan = refined("change the opening hours to Monday to Friday 8 to 18");
     assert!(
         plan.pages[0]
@@ -86,6 +92,9 @@ fn sections_and_pages_change() {
         plan.pages[0].sections[4].content,
         Content::Text { paragraphs: vec!["We began in 1998. We moved in 2004.".to_owned()] }
     );
+    assert_eq!(headings(&refined("put the about section first"))[0], "About");
+    let plan = refined("Add an FAQ section: Do you deliver? No, we do not. Can I order? Yes.");
+    assert!(matches!(&plan.pages[0].sections[4].content, Content::Questions { items } if items.len() == 2));
     let plan = refined("add a page called Team");
     assert_eq!((plan.pages[1].path.as_str(), plan.pages[1].name.as_str()), ("/team", "Team"));
     let renamed = refine(&plan, "rename the page Team to People; remove the page People");
