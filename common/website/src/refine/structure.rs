@@ -23,7 +23,7 @@ const PAGES: &[&str] = &["page", "seite", "página"];
 #[rustfmt::skip]
 const AROUND: &[&str] = &[
     "the", "a", "an", "section", "sections", "page", "part", "block", "our", "my", "called", "named", "titled",
-    "about", "on", "for", "with", "new", "from", "site", "website", "abschnitt", "den", "die", "das", "eine", "einen",
+    "on", "for", "with", "new", "from", "site", "website", "abschnitt", "den", "die", "das", "eine", "einen",
     "seite", "hinzu", "la", "le", "une", "un", "una", "sección", "página", "to",
 ];
 
@@ -57,17 +57,14 @@ pub fn edit(plan: &mut Plan, wish: &Wish) -> Option<String> {
 fn name_of(text: &str, verbs: &[&str]) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '&').to_lowercase();
-    while words.len() > 1
-        && words.last().is_some_and(|word| AROUND.contains(&bare(word).as_str()) || bare(word).is_empty())
-    {
-        words.pop();
-    }
-    while words.len() > 1
-        && words
-            .first()
-            .is_some_and(|word| AROUND.contains(&bare(word).as_str()) || verbs.contains(&bare(word).as_str()))
-    {
+    let noise = |word: &str| AROUND.contains(&bare(word).as_str()) || verbs.contains(&bare(word).as_str());
+    // "the about section" has a name; in "the section about dogs" it only joins.
+    let joins = |words: &[&str]| bare(words[0]) == "about" && !AROUND.contains(&bare(words[1]).as_str());
+    while words.len() > 1 && (noise(words[0]) || joins(&words)) {
         words.remove(0);
+    }
+    while words.len() > 1 && words.last().is_some_and(|word| noise(word) || bare(word).is_empty()) {
+        words.pop();
     }
     text::fold(words.join(" ").trim_matches(|c: char| {
         c.is_whitespace() || matches!(c, '"' | '“' | '”' | '„' | '\'' | '«' | '»' | ',' | '.' | ':')

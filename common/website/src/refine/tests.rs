@@ -125,3 +125,31 @@ fn what_is_not_understood_changes_nothing() {
     assert_eq!(refined.not_understood, ["add a chatbot"]);
     assert_eq!(refined.done.len(), 2);
 }
+
+#[test]
+fn slices_of_wishes_never_panic_nor_break_a_plan() {
+    let wishes: Vec<char> = "Make it green, and add a section about our „history“: We began. Move the menu to the top; rename the page Home to «Ü»\nremove 'the contact' section \
+        change \"Lyon\" to \"\" and put about after menu. add a page called Straße: İ. set the headline to “İıſK”, replace 4.50 with 9. the phone is now +1 555 010 2030 shorter"
+        .chars()
+        .collect();
+    let mut seed = 11u64;
+    let mut below = |most: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % most
+    };
+    let mut plan = bakery();
+    for round in 0..400 {
+        let start = below(wishes.len());
+        let slice: String = wishes[start..(start + below(120)).min(wishes.len())].iter().collect();
+        if round % 20 == 0 {
+            plan = bakery();
+        }
+        plan = refine(&plan, &slice).plan;
+        for page in &plan.pages {
+            assert!(matches!(page.sections[0].content, Content::Hero { .. }));
+            let mut ids: Vec<&str> = page.sections.iter().map(|section| section.id.as_str()).collect();
+            ids.sort_unstable();
+            assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?} after {slice}");
+        }
+    }
+}
