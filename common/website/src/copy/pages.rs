@@ -102,7 +102,7 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
     // A purpose is often a note to the builder: only whole sentences are copy.
     let told: Vec<&str> =
         purpose.told.iter().map(|told| told.text.as_str()).filter(|text| is_sentence(text)).take(2).collect();
-    let intro = told.iter().fold(String::new(), |intro, told| super::opening::joined(&intro, told));
+    let mut intro = told.iter().fold(String::new(), |intro, told| super::opening::joined(&intro, told));
     let topic = topics::of(&page.name);
     let mut sections = maker.named(&page.sections);
     if sections.is_empty() {
@@ -123,6 +123,12 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
                 .unwrap_or_else(|| if ours == name { site.to_owned() } else { ours.to_owned() })
         };
         match found {
+            // A page that says a sentence or two needs no section for them.
+            Some((_, Content::Text { paragraphs }))
+                if intro.is_empty() && paragraphs.len() == 1 && paragraphs[0].chars().count() <= 300 =>
+            {
+                intro.clone_from(&paragraphs[0]);
+            }
             Some((own, content)) => {
                 let heading = heading(own, maker);
                 sections.push(Section { id: String::new(), heading, content });
@@ -131,7 +137,10 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
                 let links = std::mem::take(&mut maker.pages);
                 let content = maker.neutral(topic, &name);
                 maker.pages = links;
-                sections.push(Section { id: String::new(), heading: heading(None, maker), content });
+                match content {
+                    Content::Text { paragraphs } if paragraphs.len() == 1 => intro.clone_from(&paragraphs[0]),
+                    content => sections.push(Section { id: String::new(), heading: heading(None, maker), content }),
+                }
             }
             None => {}
         }

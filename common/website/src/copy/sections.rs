@@ -64,7 +64,9 @@ impl Maker {
             let content = content.unwrap_or_else(|| self.neutral(topics[at], &heading));
             made[at] = Some(Section { id: String::new(), heading, content });
         }
-        made.into_iter().flatten().collect()
+        let mut sections: Vec<Section> = made.into_iter().flatten().collect();
+        self.part_contacts(&mut sections);
+        sections
     }
 
     /// The sections of a kind about which something is known and which are not there yet.
@@ -332,6 +334,30 @@ impl Maker {
             return (!text.is_empty()).then(|| Content::Text { paragraphs: vec![text] });
         }
         Some(Content::Contact { text, email, phone, address, form: self.form })
+    }
+
+    /// "Address" and "Form" on one page: the details stand in the first, the form in the last.
+    fn part_contacts(&mut self, sections: &mut [Section]) {
+        let places: Vec<usize> =
+            (0..sections.len()).filter(|at| matches!(sections[*at].content, Content::Contact { .. })).collect();
+        let Some((first, later)) = places.split_first().filter(|(_, later)| !later.is_empty()) else { return };
+        let details = ![&self.stock.email, &self.stock.phone, &self.stock.address].iter().all(|text| text.is_empty());
+        let form_at = if self.form && details { later.last() } else { Some(first) };
+        for at in &places {
+            let has_form = self.form && Some(at) == form_at;
+            let neutral =
+                if at == first || has_form { None } else { Some(self.neutral(Topic::Other, &sections[*at].heading)) };
+            match (neutral, &mut sections[*at].content) {
+                (Some(neutral), content) => *content = neutral,
+                (None, Content::Contact { email, phone, address, form, .. }) => {
+                    *form = has_form;
+                    if at != first {
+                        [email, phone, address].into_iter().for_each(String::clear);
+                    }
+                }
+                (None, _) => {}
+            }
+        }
     }
 
     /// A section about which nothing is known: a way to ask, or one sentence that claims nothing.

@@ -213,7 +213,9 @@ pub fn dated(line: &str) -> Option<Fact> {
     let month_first = month(first) && words.get(1).is_some_and(|word| number(word));
     let numbered = matches!(first.to_lowercase().as_str(), "day" | "tag" | "jour" | "día")
         && words.get(1).is_some_and(|word| number(word));
-    let weekday = token(first) == Token::Day && first.ends_with([':', ',']) && words.len() > 1;
+    let weekday = token(first) == Token::Day
+        && words.len() > 1
+        && (first.ends_with([':', ',']) || token(words[1]) == Token::Time && words.len() > 2);
     if !(clock || iso || day || month_first || numbered || weekday) {
         return None;
     }
@@ -283,6 +285,7 @@ mod tests {
         let row = dated("12 May 2026, 18:00 – Opening night.").unwrap();
         assert_eq!((row.label.as_str(), row.value.as_str()), ("12 May 2026, 18:00", "Opening night"));
         assert_eq!(programme("18:00 doors, 19:00 first set").unwrap().len(), 2);
+        assert_eq!(programme("Monday 18:00 Hatha, Wednesday 18:00 Yin").unwrap().len(), 2);
         assert_eq!(dated("Friday: keynote").unwrap().label, "Friday");
         assert!(dated("4.50 for bread").is_some_and(|row| row.label == "4.50") || dated("We open").is_none());
     }

@@ -53,6 +53,23 @@ pub fn of(name: &str) -> Topic {
             .match_indices(mark)
             .any(|(at, _)| mark >= "\u{2e80}" || lower[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric()))
     };
+    // As beginnings, these would match "formation" and "maple".
+    if matches!(
+        lower.trim(),
+        "form"
+            | "map"
+            | "address"
+            | "adresse"
+            | "dirección"
+            | "indirizzo"
+            | "phone"
+            | "e-mail"
+            | "email"
+            | "formular"
+            | "formulaire"
+    ) {
+        return Topic::Contact;
+    }
     NAMES.iter().find(|(_, marks)| marks.iter().any(|mark| begins(mark))).map_or(Topic::Other, |(topic, _)| *topic)
 }
 

@@ -98,7 +98,10 @@ pub fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
 
 #[rustfmt::skip]
 /// Partitive articles, which no title has.
-const ARTICLES: &[&str] = &["des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle "];
+#[rustfmt::skip]
+const ARTICLES: &[&str] = &[
+    "les ", "los ", "las ", "des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle ",
+];
 
 const LAST: &[&str] =
     &[" and ", " & ", " or ", " et ", " und ", " y ", " e ", " en ", " och ", " oraz ", " i ", " и ", " та "];
@@ -108,9 +111,11 @@ const OFFERING: &[&str] = &[
     "i shoot ", "i make ", "i build ", "i offer ", "i teach ", "i design ", "i write ", "i draw ", "we design ",
     "we grow ", "we brew ", "we offer ", "we teach ", "we make ", "we sell ", "we serve ", "we provide ",
     "we repair ", "we build ", "we do ", "our services include ", "services include ", "services are ",
-    "our services are ", "nous proposons ", "nous offrons ", "nous vendons ", "wir bieten ", "wir verkaufen ",
-    "wir machen ", "ofrecemos ", "vendemos ", "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ",
-    "vi erbjuder ", "oferujemy ", "мы предлагаем ", "we specialise in ", "we specialize in ",
+    "our services are ", "nous proposons ", "nous offrons ", "nous vendons ", "nous intervenons pour ",
+    "nous réparons ", "nous fabriquons ", "wir reparieren ", "wir fertigen ", "reparamos ", "progettiamo ",
+    "ripariamo ", "realizziamo ", "fazemos ", "wir bieten ", "wir verkaufen ", "wir machen ", "ofrecemos ",
+    "vendemos ", "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ", "vi erbjuder ", "oferujemy ",
+    "мы предлагаем ", "we specialise in ", "we specialize in ",
 ];
 
 /// The items of "We offer a, b and c".
