@@ -98,7 +98,6 @@ pub fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
 
 #[rustfmt::skip]
 /// Partitive articles, which no title has.
-#[rustfmt::skip]
 const ARTICLES: &[&str] = &[
     "les ", "los ", "las ", "des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle ",
 ];
