@@ -72,6 +72,14 @@ const ORDERED: &[&str] = &[
     " for components", " for the components", "作って", "作成", "してください", "ほしい", "欲しい", "만들어", "해 주세요", "해주세요",
 ];
 
+/// Beginnings of what owners say of themselves.
+#[rustfmt::skip]
+const OWN: &[&str] = &[
+    "we build ", "we design ", "we make ", "we create ", "we develop ", "we offer ", "we help ", "we run ", "we are ",
+    "we're ", "i build ", "i design ", "i make ", "i create ", "i develop ", "i offer ", "i help ", "i write ",
+    "i am a", "i'm a", "i’m a",
+];
+
 /// Whether a sentence speaks to whoever builds the site.
 pub fn is_order(sentence: &str) -> bool {
     let lower = format!(" {} ", sentence.to_lowercase());
@@ -85,6 +93,13 @@ pub fn is_order(sentence: &str) -> bool {
             !word.is_ascii() || !rest.starts_with(|c: char| c.is_alphanumeric()) || word.ends_with(' ')
         })
     };
+    // "We build websites for dentists" is what an agency does.
+    let asks = [" need", " want", " should ", " would like", " looking for", " please "]
+        .iter()
+        .any(|word| lower.contains(word));
+    if !asks && OWN.iter().any(|word| start.starts_with(word)) {
+        return false;
+    }
     ORDERING.iter().any(|word| begins(word))
         || ORDERED.iter().any(|word| lower.contains(word))
         || SITE.iter().any(|word| holds(&lower, word))
@@ -191,6 +206,8 @@ mod tests {
             "Open Tuesday to Sunday, 7 to 19.",
             "Our courses run in small groups.",
             "On-site parking.",
+            "We build websites for dentists.",
+            "I'm a frontend developer in Oslo.",
         ] {
             assert!(!is_order(copy), "{copy}");
         }

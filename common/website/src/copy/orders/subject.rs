@@ -125,8 +125,8 @@ pub fn subject(order: &str, name: &str) -> (Option<String>, Option<String>) {
     (Some(of).filter(|of| !of.is_empty()), purpose(&rest))
 }
 
-#[rustfmt::skip]
 /// For whom every site is.
+#[rustfmt::skip]
 const ANYONE: &[&str] = &["users", "people", "players", "customers", "visitors", "clients", "everyone", "the users"];
 
 /// Purposes of the owner rather than of the reader.

@@ -96,8 +96,8 @@ pub fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
     (parts.len() > joints && short).then(|| parts.iter().map(plain).collect())
 }
 
-#[rustfmt::skip]
 /// Partitive articles, which no title has.
+#[rustfmt::skip]
 const ARTICLES: &[&str] = &[
     "les ", "los ", "las ", "des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle ",
 ];
