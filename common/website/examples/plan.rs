@@ -1,4 +1,5 @@
-//! Reads a brief as JSON (members that are left out have their defaults) and prints its plan as text.
+//! Reads a brief as JSON (members that are left out have their defaults) and prints its plan as text. An argument is a wish: the
+//! plan is refined by it first.
 
 use website::brief::Brief;
 use website::plan::Content;
@@ -10,7 +11,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         whole[member] = value;
     }
     let brief: Brief = serde_json::from_value(whole)?;
-    let plan = website::copy::plan(&brief, website::design::choose(&brief));
+    let mut plan = website::copy::plan(&brief, website::design::choose(&brief));
+    if let Some(wish) = std::env::args().nth(1) {
+        let refined = website::refine::refine(&plan, &wish);
+        println!(
+            "done: {:?}\nnot understood: {:?}\nlook: {:?}\n",
+            refined.done, refined.not_understood, refined.plan.look
+        );
+        plan = refined.plan;
+    }
     println!("{} [{}] {:?} tagline: {}", plan.name, plan.language, plan.kind, plan.tagline);
     for page in &plan.pages {
         println!("\n== {} {} | {} | {}", page.path, page.name, page.title, page.description);

@@ -110,7 +110,14 @@ pub fn address(text: &str) -> Option<String> {
     let (from, mut to) = match (before, after) {
         (Some(from), _) => (from, at + 1),
         (None, Some(to)) => (at, to + 1),
-        (None, None) => return None,
+        // "Harbour Road, Whitby YO21 1AA": a street without a number, and a postal code.
+        (None, None) => {
+            let code = (at + 1..words.len().min(at + 5))
+                .find(|at| words[*at].chars().filter(char::is_ascii_digit).count() >= 2)?;
+            let named =
+                words[..at].iter().rev().take_while(|word| word.starts_with(char::is_uppercase)).take(3).count();
+            (at - named, code + 1)
+        }
     };
     // The names after it, up to the end of the sentence's part: ", 69001 Lyon".
     while to < words.len() && !words[to - 1].ends_with(['.', ';', ':']) {
@@ -163,6 +170,7 @@ mod tests {
             Some("Hauptstraße 5, 8010 Graz")
         );
         assert_eq!(address("Address: 4 High Street, York. Open daily.").as_deref(), Some("4 High Street, York"));
+        assert_eq!(address("Harbour Road, Whitby YO21 1AA.").as_deref(), Some("Harbour Road, Whitby YO21 1AA"));
         assert_eq!(address("A bakery on the way to work."), None);
     }
 }

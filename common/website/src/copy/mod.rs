@@ -7,7 +7,7 @@ mod opening;
 mod orders;
 mod pages;
 mod quoted;
-mod sections;
+pub(crate) mod sections;
 pub(crate) mod sentences;
 pub(crate) mod stock;
 #[cfg(test)]

@@ -79,6 +79,13 @@ fn amount(text: &str) -> Option<(usize, usize)> {
     Some((from, end))
 }
 
+/// "Six evenings, 240 EUR": the text and the price at its end.
+pub fn split_price(text: &str) -> Option<(String, String)> {
+    let (before, last) = text.trim_end_matches('.').rsplit_once(", ")?;
+    let (from, end) = amount(last)?;
+    (from == 0 && end == last.len()).then(|| (before.to_owned(), last.to_owned()))
+}
+
 /// Whether a text names an amount of money.
 pub fn has_amount(text: &str) -> bool {
     text.split([';', ' ']).count() < 400 && parts(text).iter().any(|part| amount(part).is_some())

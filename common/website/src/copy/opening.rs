@@ -31,16 +31,27 @@ const COPULAS: &[&str] = &[
 /// Takes the headline and its text from what is known; the name if nothing is.
 pub fn opening(stock: &mut Stock, orders: &Orders, brief: &Brief, name: &str) -> Opening {
     let mut opening = Opening::default();
-    if let Some(subject) = &orders.subject {
+    let first = |stock: &Stock| {
+        stock.told.iter().position(|told| tells(told) && stock.first_list.is_none_or(|line| told.line <= line))
+    };
+    // "Hi, I'm Maya Lind": the name stands above already.
+    if let Some(at) =
+        first(stock).filter(|at| text::stems(without_greeting(&stock.told[*at].text)) == text::stems(name))
+    {
+        stock.told.remove(at);
+    }
+    // "Levain is a bakery" says more than "a website for a bakery".
+    let introduces = first(stock).is_some_and(|at| without_lead(&stock.told[at].text, name) != stock.told[at].text);
+    if let Some(subject) = orders.subject.as_ref().filter(|_| !introduces) {
         opening.headline = text::cut(&text::capital(subject), HEADLINE);
         opening.text = orders.about.clone().unwrap_or_default();
-    } else if let Some(first) =
-        stock.told.iter().position(|told| tells(told) && told.text.chars().any(char::is_alphabetic))
-    {
-        let told = stock.told.remove(first);
+    } else if let Some(at) = first(stock) {
+        let told = stock.told.remove(at);
         let (headline, rest) = headline(&told.text, name);
         opening.headline = headline;
         opening.text = rest;
+    } else {
+        opening.text = orders.about.clone().unwrap_or_default();
     }
     let known = opening.headline.to_lowercase();
     let industry = brief.industry.as_deref().map(text::fold).unwrap_or_default();
@@ -56,6 +67,10 @@ pub fn opening(stock: &mut Stock, orders: &Orders, brief: &Brief, name: &str) ->
         && let Some(at) = stock.told.iter().position(tells)
         && at == 0
     {
+        // What is as short as an item may be one.
+        if stock.told[0].text.split(' ').count() <= 4 && stock.told.len() > 2 {
+            break;
+        }
         let longer = joined(&opening.text, &stock.told[0].text);
         if longer.chars().count() > TEXT {
             break;
@@ -101,33 +116,39 @@ fn headline(sentence: &str, name: &str) -> (String, String) {
     (text::capital(head), text)
 }
 
+/// Where a headline may end.
+#[rustfmt::skip]
+const JOINTS: &[&str] = &[
+    ", ", " – ", " — ", "; ", ": ", "、", " that ", " which ", " who ", " where ", " with ", " qui ", " avec ", " die ", " mit ", " con ", " que ", " com ", " che ", " and we ", " und wir ",
+];
+
 /// The last place where a headline may end before its bound.
 fn joint(text: &str) -> Option<usize> {
     let end = text.char_indices().nth(HEADLINE).map_or(text.len(), |(at, _)| at);
-    let marks = [
-        ", ",
-        " – ",
-        " — ",
-        "; ",
-        ": ",
-        "、",
-        " that ",
-        " which ",
-        " who ",
-        " where ",
-        " with ",
-        " qui ",
-        " avec ",
-        " die ",
-        " mit ",
-        " con ",
-        " que ",
-        " com ",
-        " che ",
-        " and we ",
-        " und wir ",
-    ];
-    marks.iter().filter_map(|mark| text[..end].rfind(mark)).filter(|at| text[..*at].chars().count() >= 12).max()
+    let places = JOINTS.iter().flat_map(|mark| text[..end].match_indices(mark));
+    places
+        .filter(|(at, mark)| text[..*at].chars().count() >= 12 && !(*mark == ", " && lists(&text[at + 2..])))
+        .map(|(at, _)| at)
+        .max()
+}
+
+/// Whether a text goes on with a word or two of a list: "Rust and Postgres".
+fn lists(rest: &str) -> bool {
+    let item = [", ", " and ", " or ", " et ", " und ", " y ", " e ", " en "]
+        .iter()
+        .filter_map(|mark| rest.find(mark))
+        .min()
+        .map_or(rest, |at| &rest[..at]);
+    item.split(' ').count() <= 2 && item.len() < rest.len()
+}
+
+/// Without "Hi, I'm".
+fn without_greeting(sentence: &str) -> &str {
+    let bare = ["Hi, ", "Hi! ", "Hello, ", "Hey, ", "Hi there, "]
+        .iter()
+        .find_map(|hello| sentence.strip_prefix(hello))
+        .unwrap_or(sentence);
+    without_lead(bare, "")
 }
 
 /// "We are a bakery" and "Levain is a bakery": the bakery.
@@ -157,6 +178,11 @@ mod tests {
                 "A family bakery in Lyon since 1998, with bread from our own starter and pastries every single morning.",
                 "A family bakery in Lyon since 1998",
                 "With bread from our own starter and pastries every single morning.",
+            ),
+            (
+                "I'm a backend engineer based in Oslo with 9 years of experience in Go, Rust and Postgres.",
+                "A backend engineer based in Oslo",
+                "With 9 years of experience in Go, Rust and Postgres.",
             ),
             ("京都の小さな陶芸工房です。", "京都の小さな陶芸工房です", ""),
         ] {

@@ -5,7 +5,7 @@ use super::sections::Maker;
 use super::stock;
 use super::text;
 use super::topics::{self, Topic};
-use crate::brief::{Brief, PageBrief};
+use crate::brief::{Brief, Kind, PageBrief};
 use crate::plan::{Content, Link, Page, Section};
 
 /// Longest number of sections of a page.
@@ -35,9 +35,26 @@ pub fn pages(brief: &Brief, maker: &mut Maker, opening: &Opening, name: &str) ->
         _ => &brief.sections,
     };
     let mut sections = maker.named(names);
-    let rest = maker.of_kind();
-    let ends_with_contact = sections.last().is_some_and(|section| matches!(section.content, Content::Contact { .. }));
-    let at = sections.len() - usize::from(ends_with_contact);
+    let mut rest = maker.of_kind();
+    let mut text = opening.text.clone();
+    // One sentence that fits nowhere stands in the opening rather than in a section of its own.
+    let lone = |section: &Section| match &section.content {
+        Content::Text { paragraphs } if section.heading == maker.words.about && paragraphs.len() == 1 => {
+            Some(paragraphs[0].clone())
+        }
+        _ => None,
+    };
+    let room = 240usize.saturating_sub(text.chars().count());
+    if let Some(at) = rest.iter().position(|section| lone(section).is_some_and(|text| text.chars().count() <= room)) {
+        text = super::opening::joined(&text, &lone(&rest.remove(at)).unwrap_or_default());
+    }
+    // The contact and a call to an action end a page.
+    let ends = sections
+        .iter()
+        .rev()
+        .take_while(|section| matches!(section.content, Content::Contact { .. } | Content::Action { .. }))
+        .count();
+    let at = sections.len() - ends;
     sections.splice(at..at, rest);
     let has_contact = sections.iter().any(|section| matches!(section.content, Content::Contact { .. }));
     if !has_contact
@@ -49,7 +66,7 @@ pub fn pages(brief: &Brief, maker: &mut Maker, opening: &Opening, name: &str) ->
     let hero = Section {
         id: "top".to_owned(),
         heading: opening.headline.clone(),
-        content: Content::Hero { text: opening.text.clone(), actions: Vec::new() },
+        content: Content::Hero { text: text.clone(), actions: Vec::new() },
     };
     sections.insert(0, hero);
     sections.truncate(SECTIONS + 1);
@@ -62,7 +79,7 @@ pub fn pages(brief: &Brief, maker: &mut Maker, opening: &Opening, name: &str) ->
             .filter(|name| !name.is_empty())
             .unwrap_or_else(|| maker.words.home.to_owned()),
         title,
-        description: text::bounded(if opening.text.is_empty() { &opening.headline } else { &opening.text }, 160),
+        description: text::bounded(if text.is_empty() { &opening.headline } else { &text }, 160),
         sections,
     };
     identify(&mut home);
@@ -85,7 +102,7 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
     // A purpose is often a note to the builder: only whole sentences are copy.
     let told: Vec<&str> =
         purpose.told.iter().map(|told| told.text.as_str()).filter(|text| is_sentence(text)).take(2).collect();
-    let intro = told.iter().fold(String::new(), |intro, told| super::opening::joined(&intro, told));
+    let mut intro = told.iter().fold(String::new(), |intro, told| super::opening::joined(&intro, told));
     let topic = topics::of(&page.name);
     let mut sections = maker.named(&page.sections);
     if sections.is_empty() {
@@ -106,6 +123,12 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
                 .unwrap_or_else(|| if ours == name { site.to_owned() } else { ours.to_owned() })
         };
         match found {
+            // A page that says a sentence or two needs no section for them.
+            Some((_, Content::Text { paragraphs }))
+                if intro.is_empty() && paragraphs.len() == 1 && paragraphs[0].chars().count() <= 300 =>
+            {
+                intro.clone_from(&paragraphs[0]);
+            }
             Some((own, content)) => {
                 let heading = heading(own, maker);
                 sections.push(Section { id: String::new(), heading, content });
@@ -114,7 +137,10 @@ fn further(page: &PageBrief, maker: &mut Maker, site: &str) -> Page {
                 let links = std::mem::take(&mut maker.pages);
                 let content = maker.neutral(topic, &name);
                 maker.pages = links;
-                sections.push(Section { id: String::new(), heading: heading(None, maker), content });
+                match content {
+                    Content::Text { paragraphs } if paragraphs.len() == 1 => intro.clone_from(&paragraphs[0]),
+                    content => sections.push(Section { id: String::new(), heading: heading(None, maker), content }),
+                }
             }
             None => {}
         }
@@ -199,22 +225,36 @@ fn kind(content: &Content) -> &'static str {
 /// What the opening leads to: the contact, and the first section that one looks for.
 fn lead(home: &mut Page, maker: &Maker, contact_page: Option<&str>) {
     let mut links = Vec::new();
+    // One person is no "us".
+    let asking =
+        if matches!(maker.kind, Kind::Personal | Kind::Portfolio) { maker.words.contact } else { maker.words.write_us }
+            .to_owned();
     let contact = home
         .sections
         .iter()
         .find(|section| matches!(section.content, Content::Contact { .. }))
         .map(|section| format!("#{}", section.id));
     if let Some(to) = contact_page.map(str::to_owned).or(contact) {
-        links.push(Link { label: maker.words.write_us.to_owned(), to });
+        links.push(Link { label: asking, to });
     }
     let looked_for = home.sections.iter().find(|section| {
         matches!(section.content, Content::Prices { .. } | Content::List { .. } | Content::Table { .. })
     });
-    if let Some(section) = looked_for {
-        links.push(Link { label: section.heading.clone(), to: format!("#{}", section.id) });
+    let looked_for = looked_for.map(|section| Link { label: section.heading.clone(), to: format!("#{}", section.id) });
+    for section in &mut home.sections {
+        if let Content::Action { actions, .. } = &mut section.content
+            && actions.is_empty()
+        {
+            actions.extend(looked_for.clone());
+        }
+    }
+    if let Some(link) = looked_for {
+        links.push(link);
     } else if let Some((_, link)) = maker.pages.iter().find(|(topic, _)| *topic != Topic::Contact) {
         links.push(link.clone());
     }
+    // A call to an action that there is not.
+    home.sections.retain(|section| !matches!(&section.content, Content::Action { actions, .. } if actions.is_empty()));
     if let Some(Content::Hero { actions, .. }) = home.sections.first_mut().map(|section| &mut section.content) {
         *actions = links;
     }

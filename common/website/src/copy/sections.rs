@@ -51,7 +51,12 @@ impl Maker {
             (0..names.len()).filter(|at| !matches!(topics[*at], Topic::Hero | Topic::Frame)).collect();
         order.sort_by_key(|at| rank(topics[*at]));
         for at in order {
-            let heading = topics::heading(&names[at]);
+            // "CTA" is the builder's word.
+            let unnamed = matches!(
+                names[at].to_lowercase().as_str(),
+                "cta" | "call to action" | "call-to-action" | "call_to_action"
+            );
+            let heading = if unnamed { self.name.clone() } else { topics::heading(&names[at]) };
             if heading.is_empty() {
                 continue;
             }
@@ -59,7 +64,9 @@ impl Maker {
             let content = content.unwrap_or_else(|| self.neutral(topics[at], &heading));
             made[at] = Some(Section { id: String::new(), heading, content });
         }
-        made.into_iter().flatten().collect()
+        let mut sections: Vec<Section> = made.into_iter().flatten().collect();
+        self.part_contacts(&mut sections);
+        sections
     }
 
     /// The sections of a kind about which something is known and which are not there yet.
@@ -200,7 +207,13 @@ impl Maker {
     }
 
     fn list_of(&mut self, topic: Topic) -> Option<(Option<String>, Content)> {
-        let at = self.stock.lists.iter().position(|list| list.topic == topic)?;
+        // What a restaurant offers are dishes.
+        let dishes = topic == Topic::Dishes && self.kind == Kind::Restaurant;
+        let lists = &self.stock.lists;
+        let at = lists
+            .iter()
+            .position(|list| list.topic == topic)
+            .or_else(|| lists.iter().position(|list| dishes && list.topic == Topic::Offer))?;
         let list = self.stock.lists.remove(at);
         let intro = self.intro(topic);
         Some(content_of(list, topic, intro))
@@ -243,17 +256,42 @@ impl Maker {
         };
         if let Some(at) = at {
             let mut list = self.stock.lists.remove(at);
+            let offered = list.topic == Topic::Offer && name.is_empty();
             if list.heading.is_empty() {
                 // Lists that have no heading of their own are one.
                 list.items.extend(self.unheaded());
             }
             let intro = told.iter().fold(String::new(), |intro, told| joined(&intro, &told.text));
-            return Some(content_of(list, topic, intro));
+            let (heading, content) = content_of(list, topic, intro);
+            // What "we offer" are services, whatever the kind of site.
+            let services = offered && !matches!(self.kind, Kind::Portfolio | Kind::Restaurant);
+            return Some((heading.or(services.then(|| self.words.services.to_owned())), content));
+        }
+        if let Some(content) = self.short(topic).filter(|_| told.is_empty()) {
+            return Some((None, content));
         }
         if !told.is_empty() {
             return Some((None, Content::Text { paragraphs: paragraphs(&told) }));
         }
-        self.ordered(topic, name)
+        // Sentences under such a label, where nothing is a list.
+        self.ordered(topic, name).or_else(|| if topic == Topic::Other { None } else { self.told_of(topic) })
+    }
+
+    /// "Works offline. Syncs across devices.": sentences as short as items are a list.
+    fn short(&mut self, topic: Topic) -> Option<Content> {
+        let short =
+            |told: &Told| told.topic == Topic::Other && told.text.split(' ').count() <= 5 && told.text.ends_with('.');
+        let sells = matches!(self.kind, Kind::Saas | Kind::Product | Kind::Funnel | Kind::Agency);
+        if topic != Topic::Offer || !sells || self.stock.told.iter().filter(|told| short(told)).count() < 3 {
+            return None;
+        }
+        let taken = self.take(short, 12);
+        let item = |told: &Told| Item {
+            title: told.text.trim_end_matches('.').to_owned(),
+            text: String::new(),
+            note: String::new(),
+        };
+        Some(Content::List { intro: String::new(), items: taken.iter().map(item).collect() })
     }
 
     /// What orders name, without claims.
@@ -298,6 +336,30 @@ impl Maker {
         Some(Content::Contact { text, email, phone, address, form: self.form })
     }
 
+    /// "Address" and "Form" on one page: the details stand in the first, the form in the last.
+    fn part_contacts(&mut self, sections: &mut [Section]) {
+        let places: Vec<usize> =
+            (0..sections.len()).filter(|at| matches!(sections[*at].content, Content::Contact { .. })).collect();
+        let Some((first, later)) = places.split_first().filter(|(_, later)| !later.is_empty()) else { return };
+        let details = ![&self.stock.email, &self.stock.phone, &self.stock.address].iter().all(|text| text.is_empty());
+        let form_at = if self.form && details { later.last() } else { Some(first) };
+        for at in &places {
+            let has_form = self.form && Some(at) == form_at;
+            let neutral =
+                if at == first || has_form { None } else { Some(self.neutral(Topic::Other, &sections[*at].heading)) };
+            match (neutral, &mut sections[*at].content) {
+                (Some(neutral), content) => *content = neutral,
+                (None, Content::Contact { email, phone, address, form, .. }) => {
+                    *form = has_form;
+                    if at != first {
+                        [email, phone, address].into_iter().for_each(String::clear);
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
     /// A section about which nothing is known: a way to ask, or one sentence that claims nothing.
     pub fn neutral(&mut self, topic: Topic, heading: &str) -> Content {
         if let Some((_, link)) =
@@ -306,11 +368,13 @@ impl Maker {
             return Content::Action { text: String::new(), actions: vec![link.clone()] };
         }
         let ask = Link { label: self.words.write_us.to_owned(), to: self.contact.clone() };
-        if topic == Topic::Action && !self.contact.is_empty() {
-            return Content::Action { text: String::new(), actions: vec![ask] };
+        if topic == Topic::Action {
+            // Where nobody can be written to, the page's first list is what remains to be seen.
+            let actions = if self.contact.is_empty() { Vec::new() } else { vec![ask] };
+            return Content::Action { text: String::new(), actions };
         }
         if self.english {
-            return Content::Text { paragraphs: vec![self.line(topic, heading)] };
+            return Content::Text { paragraphs: vec![line(topic, heading, &self.name, !self.contact.is_empty())] };
         }
         match (std::mem::replace(&mut self.said_neutral, true), self.contact.is_empty()) {
             (false, false) => Content::Text { paragraphs: vec![self.words.ask_more.to_owned()] },
@@ -319,30 +383,34 @@ impl Maker {
             (true, true) => Content::Text { paragraphs: Vec::new() },
         }
     }
+}
 
-    /// The English sentence for a section about which nothing is known.
-    fn line(&self, topic: Topic, heading: &str) -> String {
-        let named = heading.chars().skip(1).take(1).all(char::is_lowercase);
-        let first = |change: fn(char) -> String| {
-            heading.chars().take(1).map(change).chain([heading.chars().skip(1).collect()]).collect::<String>()
-        };
-        let lower = if named { first(|c| c.to_lowercase().collect()) } else { heading.to_owned() };
-        match topic {
-            Topic::Quotes => "Words from customers will stand here.".to_owned(),
-            Topic::Programme => "Dates will be announced here.".to_owned(),
-            Topic::Hours => "Please ask for the current hours.".to_owned(),
-            Topic::Prices => "Please ask for current prices.".to_owned(),
-            Topic::Questions if !self.contact.is_empty() => "If you have a question, please write to us.".to_owned(),
-            Topic::Questions => "Answers to common questions will stand here.".to_owned(),
-            Topic::Contact => "Ways to reach us will stand here.".to_owned(),
-            Topic::About if heading == self.words.about || heading.to_lowercase().ends_with(" us") => {
-                format!("More about {} will follow here.", self.name)
-            }
-            _ if heading.ends_with('s') && !heading.ends_with("ss") && !lower.starts_with("our ") => {
-                format!("{heading} will be shown here.")
-            }
-            _ => format!("More about {lower} will follow here."),
+/// The English sentence for a section about which nothing is known.
+pub fn line(topic: Topic, heading: &str, site: &str, reached: bool) -> String {
+    let named = heading.chars().skip(1).take(1).all(char::is_lowercase);
+    let first = |change: fn(char) -> String| {
+        heading.chars().take(1).map(change).chain([heading.chars().skip(1).collect()]).collect::<String>()
+    };
+    let lower = if named { first(|c| c.to_lowercase().collect()) } else { heading.to_owned() };
+    match topic {
+        Topic::Quotes => "Words from customers will stand here.".to_owned(),
+        Topic::Programme => "Dates will be announced here.".to_owned(),
+        Topic::Hours => "Please ask for the current hours.".to_owned(),
+        Topic::Prices => "Please ask for current prices.".to_owned(),
+        Topic::Questions if reached => "If you have a question, please write to us.".to_owned(),
+        Topic::Questions => "Answers to common questions will stand here.".to_owned(),
+        Topic::Contact => "Ways to reach us will stand here.".to_owned(),
+        Topic::About if heading == "About" || heading.to_lowercase().ends_with(" us") => {
+            format!("More about {} will follow here.", site)
         }
+        _ if topic == Topic::Offer
+            && heading.ends_with('s')
+            && !heading.ends_with("ss")
+            && !lower.starts_with("our ") =>
+        {
+            format!("{heading} will be shown here.")
+        }
+        _ => format!("More about {lower} will follow here."),
     }
 }
 

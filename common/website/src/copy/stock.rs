@@ -1,6 +1,10 @@
 //! What a brief and its source tell, sorted: sections are made of it, and each text is used once.
 
+mod parts;
+
 use std::collections::HashSet;
+
+use parts::{enumeration, item, labelled, numbered, numbers, offered, reported};
 
 use super::orders::{is_order, told_before};
 use super::sentences::{self, Line};
@@ -41,6 +45,8 @@ pub struct Stock {
     pub phone: String,
     pub address: String,
     pub orders: Vec<String>,
+    /// The line of the first list: what stands below it opens no site.
+    pub first_list: Option<usize>,
 }
 
 /// Longest text of a source that is read, in characters.
@@ -124,6 +130,7 @@ impl Reader {
         if self.fact(point) {
             return;
         }
+        self.stock.first_list.get_or_insert(self.line);
         self.open.push(item(point));
     }
 
@@ -169,6 +176,12 @@ impl Reader {
                     continue;
                 }
             }
+            // Of a page, only whole sentences: no labels of its navigation.
+            let whole = sentence.ends_with(['.', '!', '。', '！'])
+                && (sentence.split(' ').count() >= 4 || sentence.chars().any(|c| c >= '\u{2e80}'));
+            if !orders_count && !whole && contact::email(&sentence).or_else(|| contact::phone(&sentence)).is_none() {
+                continue;
+            }
             self.sentence(&sentence, orders_count);
         }
     }
@@ -205,12 +218,13 @@ impl Reader {
         }
         if let Some((label, rest)) = labelled(sentence) {
             let topic = topics::of(label);
-            if let Some(items) = enumeration(rest, 2) {
+            if let Some(items) = numbered(rest).or_else(|| enumeration(rest, 2)) {
                 self.close_list();
                 self.stock.lists.push(Listed { heading: topics::heading(label), topic, items });
                 return;
             }
             if topic == Topic::Other {
+                self.stock.first_list.get_or_insert(self.line);
                 self.pairs |= self.open.is_empty();
                 self.open.push(Item { title: text::capital(label), text: text::capital(rest), note: String::new() });
                 return;
@@ -285,7 +299,11 @@ impl Reader {
     }
 
     fn tell(&mut self, sentence: &str) {
-        let topic = if money::has_amount(sentence) { Topic::Prices } else { self.topic };
+        let topic = match self.topic {
+            _ if money::has_amount(sentence) => Topic::Prices,
+            Topic::Other if times::tells_when(sentence) => Topic::Programme,
+            topic => topic,
+        };
         self.tell_of(sentence, topic);
     }
 
@@ -318,11 +336,7 @@ impl Reader {
             _ => {
                 items.truncate(MOST);
                 let heading = if self.heading.is_empty() { String::new() } else { topics::heading(&self.heading) };
-                self.stock.lists.push(Listed {
-                    heading,
-                    topic: if self.heading.is_empty() { Topic::Offer } else { self.topic },
-                    items,
-                });
+                self.stock.lists.push(Listed { heading, topic: self.topic, items });
             }
         }
     }
@@ -365,6 +379,9 @@ impl Reader {
 
 fn bound(stock: &mut Stock) {
     for item in stock.lists.iter_mut().flat_map(|list| &mut list.items) {
+        if let Some((text, price)) = money::split_price(&item.text) {
+            (item.text, item.note) = (text, price);
+        }
         item.title = text::cut(&item.title, 120);
         item.text = text::bounded(&item.text, 400);
     }
@@ -382,117 +399,6 @@ fn bound(stock: &mut Stock) {
     for quote in &mut stock.quotes {
         quote.text = text::bounded(&quote.text, 600);
     }
-}
-
-/// "Mention that we are open daily": what is to be said.
-fn reported(sentence: &str) -> Option<String> {
-    let lower = sentence.to_ascii_lowercase();
-    let starts = [
-        "please mention that ",
-        "mention that ",
-        "say that ",
-        "include that ",
-        "note that ",
-        "please note that ",
-        "state that ",
-        "tell visitors that ",
-        "it should say that ",
-    ];
-    let start = starts.iter().find(|start| lower.starts_with(**start))?;
-    let said = text::capital(&sentence[start.len()..]);
-    (!is_order(&said)).then_some(said)
-}
-
-/// The label and the text of "Services: repairs, rides".
-fn labelled(sentence: &str) -> Option<(&str, &str)> {
-    let (label, rest) = sentence.split_once(": ").or_else(|| sentence.split_once('：'))?;
-    let (label, rest) = (label.trim(), rest.trim());
-    let words = label.split(' ').count();
-    let plain = !label.contains(['.', '!', '?', ',', '"']) && !label.starts_with(|c: char| c.is_ascii_digit());
-    (words <= 5 && plain && !rest.is_empty() && label.chars().count() <= 50).then_some((label, rest))
-}
-
-/// A point as an item: "Wheel throwing – for beginners", "Soup: of the day".
-fn item(point: &str) -> Item {
-    let split = [" – ", " — ", " - ", ": "].iter().filter_map(|mark| point.find(mark).map(|at| (at, mark.len()))).min();
-    match split {
-        Some((at, length)) if at > 0 && point[..at].split(' ').count() <= 8 => Item {
-            title: text::capital(point[..at].trim()),
-            text: text::capital(point[at + length..].trim()),
-            note: String::new(),
-        },
-        _ => Item {
-            title: text::capital(point.strip_suffix('.').filter(|point| !point.contains(". ")).unwrap_or(point)),
-            text: String::new(),
-            note: String::new(),
-        },
-    }
-}
-
-/// The items of "a, b and c", if there are at least `commas` joints and no part is long.
-fn enumeration(text: &str, joints: usize) -> Option<Vec<Item>> {
-    let body = text.trim_end_matches(['.', '!', ';', '。']);
-    if body.contains([';', '?', '。']) || body.contains(". ") {
-        return None;
-    }
-    let mut parts: Vec<&str> = body.split(", ").flat_map(|part| part.split(['、', '،'])).collect();
-    let last = parts.pop()?;
-    let last = LAST.iter().find_map(|joint| last.strip_prefix(joint.trim_start())).unwrap_or(last);
-    match LAST.iter().find_map(|joint| last.split_once(joint)) {
-        Some((before, after)) => parts.extend([before, after]),
-        None => parts.push(last),
-    }
-    let short = parts.iter().all(|part| {
-        let words = part.trim().split(' ').count();
-        !part.trim().is_empty() && words <= 7 && part.chars().count() <= 70
-    });
-    let article = |part: &'_ str| -> String {
-        ARTICLES.iter().find_map(|article| part.strip_prefix(article)).unwrap_or(part).to_owned()
-    };
-    let plain =
-        |part: &&str| Item { title: text::capital(&article(part.trim())), text: String::new(), note: String::new() };
-    (parts.len() > joints && short).then(|| parts.iter().map(plain).collect())
-}
-
-#[rustfmt::skip]
-/// Partitive articles, which no title has.
-const ARTICLES: &[&str] = &["des ", "de la ", "du ", "de l’", "de l'", "della ", "dei ", "delle "];
-
-const LAST: &[&str] =
-    &[" and ", " & ", " or ", " et ", " und ", " y ", " e ", " en ", " och ", " oraz ", " i ", " и ", " та "];
-
-#[rustfmt::skip]
-const OFFERING: &[&str] = &[
-    "i shoot ", "i make ", "i build ", "i offer ", "i teach ", "i design ", "i write ", "i draw ", "we design ",
-    "we grow ", "we brew ", "we offer ", "we teach ", "we make ", "we sell ", "we serve ", "we provide ",
-    "we repair ", "we build ", "we do ", "our services include ", "services include ", "services are ",
-    "our services are ", "nous proposons ", "nous offrons ", "nous vendons ", "wir bieten ", "wir verkaufen ",
-    "wir machen ", "ofrecemos ", "vendemos ", "hacemos ", "offriamo ", "oferecemos ", "wij bieden ", "we bieden ",
-    "vi erbjuder ", "oferujemy ", "мы предлагаем ", "we specialise in ", "we specialize in ",
-];
-
-/// The items of "We offer a, b and c".
-fn offered(sentence: &str) -> Option<Vec<Item>> {
-    let lower = sentence.to_lowercase();
-    let lead = OFFERING.iter().find(|lead| lower.starts_with(**lead))?;
-    enumeration(sentence.get(lead.len()..)?, 2)
-}
-
-/// "120 seats, 14 beers on tap and 3 cooks".
-fn numbers(sentence: &str) -> Option<Vec<Fact>> {
-    let items = enumeration(sentence, 1)?;
-    let facts: Option<Vec<Fact>> = items
-        .iter()
-        .map(|item| {
-            let (value, label) = item.title.split_once(' ')?;
-            let counts = value.starts_with(|c: char| c.is_ascii_digit())
-                && value.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.' | '+' | '%' | '\''));
-            let labels = label.chars().all(|c| c.is_alphabetic() || matches!(c, ' ' | '-' | '’' | '\''))
-                && label.split(' ').count() <= 5;
-            (counts && labels).then(|| Fact { value: value.to_owned(), label: label.to_owned() })
-        })
-        .collect();
-    facts.filter(|facts| facts.len() >= 2)
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ pub fn bounded(text: &str, max: usize) -> String {
         let after = at + c.len_utf8();
         matches!(c, '。' | '！' | '？') || (matches!(c, '.' | '!' | '?') && text[after..].starts_with(' '))
     });
-    match whole.last() {
+    match { whole }.next_back() {
         Some((at, c)) => head[..at + c.len_utf8()].to_owned(),
         None => cut(text, max),
     }
@@ -113,7 +113,9 @@ pub fn capital(text: &str) -> String {
         Some(first) => {
             // "iPhone" and "e-mail" are written so on purpose; only plain words change.
             let upper_follows = chars.clone().next().is_some_and(char::is_uppercase);
-            if upper_follows { text.to_owned() } else { first.to_uppercase().chain(chars).collect() }
+            let address =
+                text.split(' ').next().is_some_and(|word| word.trim_end_matches(['.', ',']).contains(['/', '@', '.']));
+            if upper_follows || address { text.to_owned() } else { first.to_uppercase().chain(chars).collect() }
         }
         None => String::new(),
     }

@@ -90,7 +90,21 @@ pub fn are_hours(sentence: &str) -> bool {
     let has = |kind: Token| kinds.contains(&kind);
     let prose = kinds.iter().filter(|kind| **kind == Token::Other).count();
     let latin = (has(Token::Open) || prose == 0) && has(Token::Day) && has(Token::Time) && prose <= 12;
-    latin || OPEN_ELSEWHERE.iter().any(|word| sentence.contains(word)) && sentence.chars().any(|c| c.is_numeric())
+    latin || OPEN_ELSEWHERE.iter().any(|word| sentence.contains(word)) && has_clock(sentence)
+}
+
+/// Whether a day and a time stand in a sentence: "Quiz night every Thursday at 8pm."
+pub fn tells_when(sentence: &str) -> bool {
+    let kinds: Vec<Token> = sentence.split(' ').take(40).map(token).collect();
+    kinds.contains(&Token::Day) && kinds.contains(&Token::Time)
+}
+
+/// Whether a time of day stands in a text: "10:00", "11時".
+fn has_clock(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    chars
+        .windows(2)
+        .any(|pair| pair[0].is_numeric() && matches!(pair[1], ':' | '：' | '時' | '时' | '点' | '點' | '시'))
 }
 
 /// Rows of days and times, if a sentence says nothing else.
@@ -199,7 +213,9 @@ pub fn dated(line: &str) -> Option<Fact> {
     let month_first = month(first) && words.get(1).is_some_and(|word| number(word));
     let numbered = matches!(first.to_lowercase().as_str(), "day" | "tag" | "jour" | "día")
         && words.get(1).is_some_and(|word| number(word));
-    let weekday = token(first) == Token::Day && first.ends_with([':', ',']) && words.len() > 1;
+    let weekday = token(first) == Token::Day
+        && words.len() > 1
+        && (first.ends_with([':', ',']) || token(words[1]) == Token::Time && words.len() > 2);
     if !(clock || iso || day || month_first || numbered || weekday) {
         return None;
     }
@@ -269,6 +285,7 @@ mod tests {
         let row = dated("12 May 2026, 18:00 – Opening night.").unwrap();
         assert_eq!((row.label.as_str(), row.value.as_str()), ("12 May 2026, 18:00", "Opening night"));
         assert_eq!(programme("18:00 doors, 19:00 first set").unwrap().len(), 2);
+        assert_eq!(programme("Monday 18:00 Hatha, Wednesday 18:00 Yin").unwrap().len(), 2);
         assert_eq!(dated("Friday: keynote").unwrap().label, "Friday");
         assert!(dated("4.50 for bread").is_some_and(|row| row.label == "4.50") || dated("We open").is_none());
     }

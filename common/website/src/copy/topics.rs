@@ -35,7 +35,7 @@ const NAMES: &[(Topic, &[&str])] = &[
     (Topic::Questions, &["faq", "question", "frag", "häufig", "pregunt", "domand", "pergunt", "veelgest", "pytan", "frågor", "вопрос", "שאלות", "أسئل", "الأسئل", "質問", "常见问题"]),
     (Topic::Quotes, &["testimonial", "review", "quote", "what others", "what people", "what our c", "avis", "témoign", "kundenstimm", "bewertung", "stimmen", "opinion", "testimoni", "recension", "depoiment", "ervaring", "отзыв", "お客様の声", "评价"]),
     (Topic::Hours, &["opening", "hours", "horaire", "ouvert", "öffnung", "horario", "horári", "orari", "openings", "godziny", "öppet", "часы", "время работы", "שעות", "ساعات", "営業", "营业"]),
-    (Topic::Programme, &["schedule", "programme", "program", "agenda", "timetable", "lineup", "line-up", "calendar", "dates", "termine", "fechas", "calendario", "programa", "расписание", "программ", "תוכני", "برنامج", "日程", "スケジュール", "プログラム"]),
+    (Topic::Programme, &["event", "veranstaltung", "événement", "evento", "schedule", "programme", "program", "agenda", "timetable", "lineup", "line-up", "calendar", "dates", "termine", "fechas", "calendario", "programa", "расписание", "программ", "תוכני", "برنامج", "日程", "スケジュール", "プログラム"]),
     (Topic::Prices, &["pric", "plans", "rates", "tarif", "prix", "preis", "precio", "prezz", "preço", "prijz", "prijs", "cennik", "ceny", "priser", "fees", "packages", "tickets", "цен", "прайс", "מחיר", "أسعار", "الأسعار", "料金", "价格"]),
     (Topic::Dishes, &["menu", "menü", "menú", "menù", "la carte", "carte", "speisekarte", "dishes", "food", "drinks", "carta", "ementa", "cardápio", "menukaart", "меню", "תפריט", "قائمة الطعام", "メニュー", "お品書き", "菜单"]),
     (Topic::Steps, &["how it works", "process", "steps", "comment ça", "ablauf", "so funktion", "cómo func", "come funz", "como func", "hoe het", "как это", "流れ", "流程"]),
@@ -53,6 +53,23 @@ pub fn of(name: &str) -> Topic {
             .match_indices(mark)
             .any(|(at, _)| mark >= "\u{2e80}" || lower[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric()))
     };
+    // As beginnings, these would match "formation" and "maple".
+    if matches!(
+        lower.trim(),
+        "form"
+            | "map"
+            | "address"
+            | "adresse"
+            | "dirección"
+            | "indirizzo"
+            | "phone"
+            | "e-mail"
+            | "email"
+            | "formular"
+            | "formulaire"
+    ) {
+        return Topic::Contact;
+    }
     NAMES.iter().find(|(_, marks)| marks.iter().any(|mark| begins(mark))).map_or(Topic::Other, |(topic, _)| *topic)
 }
 
@@ -90,8 +107,14 @@ pub fn heading(name: &str) -> String {
             word.chars().next().is_none_or(|c| !c.is_lowercase()) && word.chars().skip(1).all(|c| !c.is_uppercase())
         });
     let german = ["über uns", "ihre", "unsere"].iter().any(|word| folded.to_lowercase().starts_with(word));
-    let cased =
-        if (shouted || titled) && folded.to_lowercase() != "faq" && !german { folded.to_lowercase() } else { folded };
+    let acronym = matches!(folded.to_lowercase().as_str(), "faq" | "cta");
+    let cased = if acronym {
+        folded.to_uppercase()
+    } else if (shouted || titled) && !german {
+        folded.to_lowercase()
+    } else {
+        folded
+    };
     text::cut(&text::capital(&cased), 70)
 }
 
@@ -116,6 +139,6 @@ mod tests {
         }
         assert_eq!(heading("how_it_works"), "How it works");
         assert_eq!(heading("How It Works"), "How it works");
-        assert_eq!(heading("FAQ"), "FAQ");
+        assert_eq!(heading("faq"), "FAQ");
     }
 }

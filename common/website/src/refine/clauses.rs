@@ -75,7 +75,7 @@ fn split_line(line: &str) -> Vec<String> {
                 .map_or(0, |joint| joint.len()),
             _ => 0,
         };
-        if joint == 0 || has_text(&line[start..at]) {
+        if joint == 0 || (c != ';' && has_text(&line[start..at])) {
             continue;
         }
         push(&mut clauses, &line[start..at]);

@@ -135,7 +135,7 @@ fn fonts(look: &mut Look, wish: &Wish, done: &mut Vec<String>) {
 }
 
 fn colours(look: &mut Look, wish: &Wish, done: &mut Vec<String>) {
-    let text = wish.unquoted();
+    let text = wish.unquoted().replace("white space", "space").replace("whitespace", "space");
     // A name of a colour in a long sentence is no wish for it, unless the sentence speaks of colours.
     let speaks = [
         "color",
@@ -169,6 +169,21 @@ fn colours(look: &mut Look, wish: &Wish, done: &mut Vec<String>) {
         });
     }
     if !speaks && !asks {
+        return;
+    }
+    let shade = if wish.says(&["darker", "deeper", "dunkler", "plus foncé"]) {
+        Some((2, 3, 0))
+    } else if wish.says(&["lighter", "brighter", "paler", "heller"]) {
+        Some((2, 3, 85))
+    } else {
+        None
+    };
+    if let (Some((of, in_all, plus)), true) = (shade, speaks && !text.contains("background"))
+        && let Ok(rgb) = u32::from_str_radix(look.primary.trim_start_matches('#'), 16)
+    {
+        let part = |shift: u32| ((rgb >> shift) & 0xff) * of / in_all + plus;
+        look.primary = format!("#{:02x}{:02x}{:02x}", part(16), part(8), part(0));
+        done.push(format!("The primary colour is now {}.", look.primary));
         return;
     }
     let mut found = wishes(&text);

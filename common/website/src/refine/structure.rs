@@ -3,11 +3,11 @@
 use super::clauses::Wish;
 use crate::copy::topics::{self, Topic};
 use crate::copy::words::words;
-use crate::copy::{sentences, text};
+use crate::copy::{sections, sentences, stock, text};
 use crate::plan::{Content, Page, Plan, Section};
 
 #[rustfmt::skip]
-const REMOVING: &[&str] = &[
+pub const REMOVING: &[&str] = &[
     "remove", "delete", "drop", "hide", "entferne", "lösche", "supprime", "supprimez", "retire", "enlève", "elimina",
     "quita", "borra",
 ];
@@ -23,7 +23,7 @@ const PAGES: &[&str] = &["page", "seite", "página"];
 #[rustfmt::skip]
 const AROUND: &[&str] = &[
     "the", "a", "an", "section", "sections", "page", "part", "block", "our", "my", "called", "named", "titled",
-    "about", "on", "for", "with", "new", "from", "site", "website", "abschnitt", "den", "die", "das", "eine", "einen",
+    "on", "for", "with", "new", "from", "site", "website", "abschnitt", "den", "die", "das", "eine", "einen",
     "seite", "hinzu", "la", "le", "une", "un", "una", "sección", "página", "to",
 ];
 
@@ -42,7 +42,9 @@ pub fn edit(plan: &mut Plan, wish: &Wish) -> Option<String> {
     if wish.says(REMOVING) {
         return if page { remove_page(plan, wish) } else { remove_section(plan, wish) };
     }
-    if wish.says(MOVING) && wish.has(&[" to the ", " after ", " before ", " above ", " below ", " up", " down"]) {
+    if wish.says(MOVING)
+        && wish.has(&[" to the ", " after ", " before ", " above ", " below ", " up", " down", " first", " last"])
+    {
         return move_section(plan, wish);
     }
     if wish.says(ADDING) {
@@ -55,16 +57,13 @@ pub fn edit(plan: &mut Plan, wish: &Wish) -> Option<String> {
 fn name_of(text: &str, verbs: &[&str]) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '&').to_lowercase();
-    while words.len() > 1
-        && words
-            .first()
-            .is_some_and(|word| AROUND.contains(&bare(word).as_str()) || verbs.contains(&bare(word).as_str()))
-    {
+    let noise = |word: &str| AROUND.contains(&bare(word).as_str()) || verbs.contains(&bare(word).as_str());
+    // "the about section" has a name; in "the section about dogs" it only joins.
+    let joins = |words: &[&str]| bare(words[0]) == "about" && !AROUND.contains(&bare(words[1]).as_str());
+    while words.len() > 1 && (noise(words[0]) || joins(&words)) {
         words.remove(0);
     }
-    while words.len() > 1
-        && words.last().is_some_and(|word| AROUND.contains(&bare(word).as_str()) || bare(word).is_empty())
-    {
+    while words.len() > 1 && words.last().is_some_and(|word| noise(word) || bare(word).is_empty()) {
         words.pop();
     }
     text::fold(words.join(" ").trim_matches(|c: char| {
@@ -152,14 +151,32 @@ fn named_and_text(wish: &Wish) -> (String, Vec<String>) {
     )
 }
 
-fn neutral(plan: &Plan) -> Vec<String> {
+fn neutral(plan: &Plan, heading: &str) -> Vec<String> {
     let reached = plan
         .pages
         .iter()
         .flat_map(|page| &page.sections)
         .any(|section| matches!(section.content, Content::Contact { .. }));
     let words = words(&plan.language);
+    if plan.language == "en" {
+        return vec![sections::line(topics::of(heading), heading, &plan.name, reached)];
+    }
     vec![if reached { words.ask_more } else { words.to_come }.to_owned()]
+}
+
+/// Questions, quotes or a list, if the text is nothing else.
+fn sorted(body: &str) -> Option<Content> {
+    let stock = stock::gather_text(body);
+    let mut lists = stock.lists;
+    if !stock.told.is_empty() || !stock.orders.is_empty() {
+        return None;
+    }
+    match (stock.questions.is_empty(), stock.quotes.is_empty(), lists.len()) {
+        (false, true, 0) => Some(Content::Questions { items: stock.questions }),
+        (true, false, 0) => Some(Content::Quotes { quotes: stock.quotes }),
+        (true, true, 1) => Some(Content::List { intro: String::new(), items: lists.remove(0).items }),
+        _ => None,
+    }
 }
 
 fn add_section(plan: &mut Plan, wish: &Wish) -> Option<String> {
@@ -175,12 +192,11 @@ fn add_section(plan: &mut Plan, wish: &Wish) -> Option<String> {
         return None;
     }
     if paragraphs.is_empty() {
-        paragraphs = neutral(plan);
+        paragraphs = neutral(plan, &heading);
     }
-    insert(
-        plan.pages.first_mut()?,
-        Section { id: String::new(), heading: heading.clone(), content: Content::Text { paragraphs } },
-    );
+    let body = wish.text.split_once(": ").map_or("", |(_, body)| body);
+    let content = sorted(body).unwrap_or(Content::Text { paragraphs });
+    insert(plan.pages.first_mut()?, Section { id: String::new(), heading: heading.clone(), content });
     Some(format!("The section “{heading}” is added."))
 }
 
@@ -194,7 +210,7 @@ fn add_page(plan: &mut Plan, wish: &Wish) -> Option<String> {
         return None;
     }
     if paragraphs.is_empty() {
-        paragraphs = neutral(plan);
+        paragraphs = neutral(plan, &name);
     }
     let taken: Vec<String> = plan.pages.iter().map(|page| page.path.trim_start_matches('/').to_owned()).collect();
     let slug = text::slug(&name);
@@ -298,6 +314,8 @@ fn move_section(plan: &mut Plan, wish: &Wish) -> Option<String> {
         " below ",
         " up",
         " down",
+        " first",
+        " last",
     ];
     let (place, at) =
         places.iter().filter_map(|place| wish.lower.find(place).map(|at| (*place, at))).min_by_key(|(_, at)| *at)?;
@@ -315,7 +333,7 @@ fn move_section(plan: &mut Plan, wish: &Wish) -> Option<String> {
         }
         " up" => from.saturating_sub(1).max(1),
         " down" => (from + 1).min(plan.pages[page].sections.len() - 1),
-        " to the bottom" | " to the end" => plan.pages[page].sections.len() - 1,
+        " to the bottom" | " to the end" | " last" => plan.pages[page].sections.len() - 1,
         _ => 1,
     };
     let sections = &mut plan.pages[page].sections;

@@ -61,6 +61,12 @@ fn words_change() {
             .iter()
             .any(|section| matches!(&section.content, Content::Contact { phone, .. } if phone == "+33 4 99 99 99 99"))
     );
+    let all = |plan: &Plan| serde_json::to_string(plan).unwrap();
+    assert!(all(&refined("Change 4.50 to 4.80")).contains("4.80"));
+    let plan = refined("change the price of sourdough to 5.00");
+    assert!(all(&plan).contains("5.00") && all(&plan).contains("1.30"));
+    assert!(!all(&refined("remove the phone number")).contains("78 00"));
+    assert!(all(&refined("The email should be hello@levain.example")).contains("hello@levain.example"));
     let plan = refined("change the opening hours to Monday to Friday 8 to 18");
     assert!(
         plan.pages[0]
@@ -86,6 +92,9 @@ fn sections_and_pages_change() {
         plan.pages[0].sections[4].content,
         Content::Text { paragraphs: vec!["We began in 1998. We moved in 2004.".to_owned()] }
     );
+    assert_eq!(headings(&refined("put the about section first"))[0], "About");
+    let plan = refined("Add an FAQ section: Do you deliver? No, we do not. Can I order? Yes.");
+    assert!(matches!(&plan.pages[0].sections[4].content, Content::Questions { items } if items.len() == 2));
     let plan = refined("add a page called Team");
     assert_eq!((plan.pages[1].path.as_str(), plan.pages[1].name.as_str()), ("/team", "Team"));
     let renamed = refine(&plan, "rename the page Team to People; remove the page People");
@@ -115,4 +124,32 @@ fn what_is_not_understood_changes_nothing() {
     let refined = refine(&plan, "Make it green, and add a chatbot. Use a serif font");
     assert_eq!(refined.not_understood, ["add a chatbot"]);
     assert_eq!(refined.done.len(), 2);
+}
+
+#[test]
+fn slices_of_wishes_never_panic_nor_break_a_plan() {
+    let wishes: Vec<char> = "Make it green, and add a section about our „history“: We began. Move the menu to the top; rename the page Home to «Ü»\nremove 'the contact' section \
+        change \"Lyon\" to \"\" and put about after menu. add a page called Straße: İ. set the headline to “İıſK”, replace 4.50 with 9. the phone is now +1 555 010 2030 shorter"
+        .chars()
+        .collect();
+    let mut seed = 11u64;
+    let mut below = |most: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % most
+    };
+    let mut plan = bakery();
+    for round in 0..400 {
+        let start = below(wishes.len());
+        let slice: String = wishes[start..(start + below(120)).min(wishes.len())].iter().collect();
+        if round % 20 == 0 {
+            plan = bakery();
+        }
+        plan = refine(&plan, &slice).plan;
+        for page in &plan.pages {
+            assert!(matches!(page.sections[0].content, Content::Hero { .. }));
+            let mut ids: Vec<&str> = page.sections.iter().map(|section| section.id.as_str()).collect();
+            ids.sort_unstable();
+            assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "{ids:?} after {slice}");
+        }
+    }
 }

@@ -10,11 +10,14 @@ use crate::plan::{Content, Plan, Section};
 #[rustfmt::skip]
 const CHANGING: &[&str] = &[
     "change", "replace", "set", "update", "make", "rename", "put", "use", "swap", "ersetze", "ändere", "setze",
-    "remplace", "remplacez", "changez", "mets", "mettez", "cambia", "reemplaza", "pon", "is", "now",
+    "remplace", "remplacez", "changez", "mets", "mettez", "cambia", "reemplaza", "pon", "is", "now", "should",
 ];
 
 /// Does the edit, and says what it was.
 pub fn edit(plan: &mut Plan, wish: &Wish) -> Option<String> {
+    if let Some(done) = forget(plan, wish) {
+        return Some(done);
+    }
     let changes = wish.says(CHANGING) || wish.text.contains(": ");
     if !changes || wish.has(&["section about", "new section", "new page", "a page", "a section"]) {
         return None;
@@ -45,10 +48,13 @@ pub fn edit(plan: &mut Plan, wish: &Wish) -> Option<String> {
         "name of the business",
         "name of the company",
         "brand name",
+        "the name to",
+        "change the name of the ",
+        "our name to",
     ]) {
         return Some(rename_site(plan, &text::cut(&wish.value()?, 80)));
     }
-    reach(plan, wish).or_else(|| replace(plan, wish))
+    price(plan, wish).or_else(|| reach(plan, wish)).or_else(|| replace(plan, wish))
 }
 
 fn rename_site(plan: &mut Plan, name: &str) -> String {
@@ -61,6 +67,34 @@ fn rename_site(plan: &mut Plan, name: &str) -> String {
         }
     }
     format!("The site is now called “{name}”.")
+}
+
+/// `remove the phone number`.
+fn forget(plan: &mut Plan, wish: &Wish) -> Option<String> {
+    if !wish.says(structure::REMOVING) {
+        return None;
+    }
+    let mut gone = false;
+    let mut clear = |text: &mut String| {
+        gone |= !text.is_empty();
+        text.clear();
+    };
+    let what = match () {
+        () if wish.has(&["phone number", "the phone", "telephone", "telefonnummer"]) => "phone number",
+        () if wish.has(&["email address", "e-mail address", "the email", "the e-mail"]) => "e-mail address",
+        () if wish.has(&["our address", "the address", "postal address"]) => "address",
+        () => return None,
+    };
+    for section in plan.pages.iter_mut().flat_map(|page| &mut page.sections) {
+        if let Content::Contact { email, phone, address, .. } = &mut section.content {
+            clear(match what {
+                "phone number" => phone,
+                "e-mail address" => email,
+                _ => address,
+            });
+        }
+    }
+    gone.then(|| format!("The {what} is removed."))
 }
 
 /// Telephone, e-mail, address and hours.
@@ -128,17 +162,58 @@ fn each_contact(plan: &mut Plan, change: impl Fn(&mut String, &mut String, &mut 
 
 /// `change "A" to "B"`, wherever A stands.
 fn replace(plan: &mut Plan, wish: &Wish) -> Option<String> {
-    let [old, new] = wish.quotes.as_slice() else { return None };
-    let new = text::bounded(new, 600);
+    let (old, new) = match wish.quotes.as_slice() {
+        [old, new] => (old.clone(), new.clone()),
+        [] => unquoted_pair(wish)?,
+        _ => return None,
+    };
+    let old = old.as_str();
+    let new = text::bounded(&new, 600);
     let mut count = 0;
     for text in [&mut plan.name, &mut plan.tagline] {
-        count += text.matches(old.as_str()).count();
-        *text = text.replace(old.as_str(), &new);
+        count += text.matches(old).count();
+        *text = text.replace(old, &new);
     }
     let mut pages = serde_json::to_value(&plan.pages).ok()?;
     replace_in(&mut pages, old, &new, &mut count);
     plan.pages = serde_json::from_value(pages).ok()?;
     (count > 0).then(|| format!("“{old}” is now “{new}”."))
+}
+
+/// `change 4.50 to 4.80`: the two texts without quotes.
+fn unquoted_pair(wish: &Wish) -> Option<(String, String)> {
+    let rest = ["change ", "replace ", "ersetze ", "remplace ", "cambia "]
+        .iter()
+        .find_map(|verb| wish.lower.starts_with(verb).then(|| wish.text.get(verb.len()..)).flatten())?;
+    let (old, new) = [" to ", " with ", " durch ", " par ", " por "].iter().find_map(|mark| rest.split_once(mark))?;
+    (old.chars().count() >= 3 && !new.is_empty()).then(|| (old.to_owned(), new.to_owned()))
+}
+
+/// `change the price of sourdough to 5.00`.
+fn price(plan: &mut Plan, wish: &Wish) -> Option<String> {
+    let (_, rest) = wish.text.split_once("price of ").or_else(|| wish.text.split_once("price for "))?;
+    let (name, price) = rest.split_once(" to ")?;
+    let name = name.trim_start_matches("the ").to_lowercase();
+    if !price.contains(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    for section in plan.pages.iter_mut().flat_map(|page| &mut page.sections) {
+        let found = match &mut section.content {
+            Content::Prices { offers, .. } => offers
+                .iter_mut()
+                .map(|offer| (&offer.name, &mut offer.price))
+                .find(|(thing, _)| thing.to_lowercase() == name),
+            Content::List { items, .. } => items
+                .iter_mut()
+                .map(|item| (&item.title, &mut item.note))
+                .find(|(thing, old)| thing.to_lowercase() == name && !old.is_empty()),
+            _ => None,
+        };
+        let Some((thing, old)) = found else { continue };
+        *old = text::cut(price, 40);
+        return Some(format!("The price of “{thing}” is now {old}."));
+    }
+    None
 }
 
 fn replace_in(value: &mut Value, old: &str, new: &str, count: &mut usize) {
