@@ -116,6 +116,10 @@ fn compare(name: &str, want: &Value, answer: &Value) {
         Value::Null => answer["multiValueHeaders"][header][0].clone(),
         value => value.clone(),
     };
+    // Sites answer to people.
+    if want["function"] == "hosting" {
+        return assert!(header("content-security-policy").is_string(), "{name}: {answer}");
+    }
     assert!(header("content-type").as_str().is_some_and(|value| value.contains("json")), "{name}: {answer}");
     for (wanted, value) in want["headers"].as_object().into_iter().flatten() {
         let found = header(wanted);

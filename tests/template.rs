@@ -57,7 +57,10 @@ fn the_gateway_has_the_routes_of_the_table() {
                     assert_ne!(method, "GET", "{path}: say ANY, so that HEAD comes with it");
                     deployed.insert((group.clone(), method.replace("ANY", "GET"), text(path)));
                 }
-                // The route for every other path.
+                // The route for every other path, of the service and of the host of sites.
+                None if group == "hosting" => {
+                    assert!(properties["ApiId"].to_string().contains("SitesApi"), "{properties}")
+                }
                 None => assert_eq!(group, "meta"),
             }
         }

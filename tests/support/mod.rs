@@ -120,7 +120,11 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
     let keys = needs.iter().filter_map(|need| if let Need::Key(name) = need { Some((*name, "none")) } else { None });
     let keys = json!(keys.collect::<HashMap<_, _>>()).to_string();
     let equip = |options: Options| {
-        options.with("PROVIDER_KEYS", keys).with("PLACES_PROVIDERS", "google_places").with("SMS_PROVIDERS", "twilio")
+        options
+            .with("PROVIDER_KEYS", keys)
+            .with("PLACES_PROVIDERS", "google_places")
+            .with("SMS_PROVIDERS", "twilio")
+            .with("BROWSER_URL", "http://127.0.0.1:9")
     };
     let stack = stack_with(|options| change(equip(options))).await;
     for need in &needs {

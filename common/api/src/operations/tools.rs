@@ -118,12 +118,16 @@ pub static ACCEPTED: Named = Named {
         may("expires_at", Shape::Time).about("For an identity check: when the page expires"),
         may("sms", Shape::Object(TEXTS)).about("For texts"),
         may("call", Shape::Object(CALL)).about("For calls"),
+        may("build", Shape::Object(BUILD)).about("For websites"),
         IGNORED,
     ]),
 };
 
 static TEXTS: &[Member] =
     &[has("to_numbers", Shape::List(&Shape::Text)), has("segment_count", Shape::Integer).about("Parts of each text")];
+
+static BUILD: &[Member] =
+    &[may("lead_capture_email", Shape::Text).about("Where messages of the site's form go, if you said that")];
 
 static CALL: &[Member] = &[
     has("target_numbers", Shape::List(&Shape::Text)),
