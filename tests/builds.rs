@@ -262,16 +262,16 @@ fn a_site_is_announced_taken_down_and_deleted() {
     run(async {
         let Some(browser) = chromium().await else { return };
         let clock = Clock::pinned(Clock::system().now());
-        let own = clock.clone();
+        let (own, url) = (clock.clone(), browser.url.clone());
         let stack = stack_with(move |options| {
-            let options = options.with("BROWSER_URL", browser.url.as_str());
+            let options = options.with("BROWSER_URL", url);
             Options { clock: own, background: Background::Worker, ..options }
         })
         .await;
         let (payer, token) = buyer(&stack).await;
         let job = built(&payer, &token, &brief()).await;
         let visitor = Visitor::of(&stack);
-        let address = job["result"]["production_url"].as_str().expect("an address").to_owned();
+        let address = job["result"]["production_url"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned();
         let build: Uuid = job["result"]["build_id"].as_str().expect("an id").parse().expect("a UUID");
         let toolbox = &stack.toolboxes["worker"];
         let look = async || lease::look(toolbox).await.unwrap().0;
