@@ -55,42 +55,52 @@ pub async fn look(toolbox: &Toolbox) -> Result<(u32, bool), StoreError> {
 
 /// False: somebody else changed the site, or there is more to delete than one run does.
 async fn look_at(toolbox: &Toolbox, lease: &Lease) -> Result<bool, StoreError> {
-    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let db = &toolbox.db;
     let site = site::load(db, lease.build).await?.filter(|site| site.due == lease.due);
     let Some(site) = site else {
         // It has moved; this row was left behind.
         return applied(db, &[lease.delete(db)]).await;
     };
+    let is_changed = change(toolbox, &site).await?;
+    // Apart from the change, whose transaction tells the agent: its role may delete nothing of agents.
+    if is_changed {
+        db.write_if(lease.delete(db)).await?;
+    }
+    Ok(is_changed)
+}
+
+async fn change(toolbox: &Toolbox, site: &Site) -> Result<bool, StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
     match site.state {
         State::Live if now < site.ends => {
             let next = Site { due: site.ends, ..site.clone() };
-            let mut writes = moved(db, &site, &next)?;
-            writes.push(tell(db, &site, "will be taken down", Some(site.ends), now)?);
+            let mut writes = moved(db, site, &next)?;
+            writes.push(tell(db, site, "will be taken down", Some(site.ends), now)?);
             applied(db, &writes).await
         }
         State::Live => {
             let next = Site { state: State::Ended, due: now.plus(KEPT), ..site.clone() };
-            let mut writes = moved(db, &site, &next)?;
-            writes.push(tell(db, &site, "was taken down", None, now)?);
+            let mut writes = moved(db, site, &next)?;
+            writes.push(tell(db, site, "was taken down", None, now)?);
             applied(db, &writes).await
         }
         // The operator speaks with its owner.
         State::TakenDown if now < site.ends.plus(KEPT) => {
             let next = Site { due: site.ends.plus(KEPT), ..site.clone() };
-            applied(db, &moved(db, &site, &next)?).await
+            applied(db, &moved(db, site, &next)?).await
         }
-        State::Ended | State::TakenDown => delete(toolbox, &site).await,
+        State::Ended | State::TakenDown => delete(toolbox, site).await,
     }
 }
 
-/// The writes that change a site and its place in the list.
-pub fn moved(db: &Db, site: &Site, next: &Site) -> Result<Vec<Write>, StoreError> {
+/// The writes that change a site and give it another place in the list. The row of its old one is deleted after that.
+fn moved(db: &Db, site: &Site, next: &Site) -> Result<Vec<Write>, StoreError> {
     let put = Write::put(&db.tables.agents, site::key(site.build), next)?
         .only_if("#version = :version AND #state = :state AND #due = :due")
         .bind("version", site.version)?
         .bind("state", site.state)?
         .bind("due", site.due)?;
-    Ok(vec![put, site.lease().delete(db), next.lease().put(db)?])
+    Ok(vec![put, next.lease().put(db)?])
 }
 
 async fn applied(db: &Db, writes: &[Write]) -> Result<bool, StoreError> {
