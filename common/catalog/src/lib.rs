@@ -12,7 +12,6 @@ use tools::Runner;
 use tools::chore::Chore;
 use tools::pages::BROWSER;
 use tools::spec::{Catalog, ToolSpec};
-use tools_build::{asset as build_asset, build};
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_people::{enrichment, rdap, vendors, verification};
@@ -37,8 +36,8 @@ macro_rules! sell {
 }
 
 sell! {
-    tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice, build, build_asset;
-    families: research, enrichment, verification, lookups, local,
+    tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
+    families: research, enrichment, verification, lookups, local, tools_build,
 }
 
 /// Every tool.

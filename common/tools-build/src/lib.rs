@@ -13,3 +13,5 @@ pub mod serve;
 pub mod site;
 mod work;
 mod zip;
+
+tools::family!(build, asset);

@@ -397,7 +397,7 @@ mod tests {
         };
         let all: Vec<String> = site().listed().map(said).collect();
         let digest = const_hex::encode(&base::digest::sha256(all.join("\n").as_bytes())[..6]);
-        let wanted = ("2026-11-23T00:00:00Z", "fad2e05a6491");
+        let wanted = ("2026-11-28T00:00:00Z", "eaab43bf6955");
         assert_eq!(
             (UPDATED, digest.as_str()),
             wanted,
