@@ -39,8 +39,8 @@ const MAX_HEADER_FIELDS: usize = 256;
 /// It holds only configuration and the sites' robots.txt rules, so it can be shared. Make one at start-up.
 pub struct Fetcher {
     policy: FetchPolicy,
-    user_agent: HeaderValue,
-    connector: Connector,
+    pub(super) user_agent: HeaderValue,
+    pub(super) connector: Connector,
     pub(super) manners: Manners,
 }
 
@@ -224,7 +224,7 @@ impl Fetcher {
         }
     }
 
-    async fn handshake(&self, transport: Box<dyn Transport>) -> Result<(Sender, Connection), FetchError> {
+    pub(super) async fn handshake(&self, transport: Box<dyn Transport>) -> Result<(Sender, Connection), FetchError> {
         http1::Builder::new()
             .max_headers(MAX_HEADER_FIELDS)
             .max_header_size(self.policy.max_header_bytes)
@@ -332,7 +332,7 @@ fn check_content_type(content_type: Option<&str>, policy: &FetchPolicy) -> Resul
     Err(FetchError::UnsupportedContent(essence))
 }
 
-fn no_answer() -> FetchError {
+pub(super) fn no_answer() -> FetchError {
     FetchError::NotReachable("no answer in time".to_owned())
 }
 
@@ -367,7 +367,7 @@ fn redirect_target(status: StatusCode, headers: &HeaderMap) -> Option<String> {
 }
 
 /// A header field as text. Some servers send UTF-8 where ASCII is required.
-fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+pub(super) fn text_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     let value = headers.get(name)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
@@ -380,7 +380,7 @@ fn lines_of(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 }
 
 /// Runs `exchange` and drives its connection in the same task, so that dropping the future also drops the connection.
-async fn while_driving<F: Future>(connection: Connection, exchange: F) -> F::Output {
+pub(super) async fn while_driving<F: Future>(connection: Connection, exchange: F) -> F::Output {
     let mut connection = pin!(connection);
     let mut exchange = pin!(exchange);
     let mut open = true;
@@ -397,7 +397,7 @@ async fn while_driving<F: Future>(connection: Connection, exchange: F) -> F::Out
     .await
 }
 
-fn http_error(error: hyper::Error) -> FetchError {
+pub(super) fn http_error(error: hyper::Error) -> FetchError {
     if error.is_parse() {
         FetchError::Protocol("its head is not HTTP, or is too large")
     } else if error.is_incomplete_message() || error.is_closed() {

@@ -19,6 +19,7 @@
 pub mod address;
 mod body;
 mod connect;
+mod exchange;
 mod fetch;
 pub mod guard;
 mod manners;
@@ -30,6 +31,7 @@ pub mod tls;
 #[cfg(test)]
 mod tests;
 
+pub use exchange::Exchanged;
 pub use fetch::essence;
 pub use fetch::{FetchError, Fetcher, Page, Posted};
 pub use guard::{UrlRefused, check_url};

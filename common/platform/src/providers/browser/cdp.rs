@@ -20,8 +20,9 @@ use url::Url;
 
 use crate::net::tls;
 
-/// Largest message: a page's whole HTML, or a screenshot.
-const MAX_MESSAGE: usize = 24 * 1024 * 1024;
+/// Largest message: a page's whole HTML, a screenshot, or a request with an uploaded file, which comes twice, as text and
+/// encoded.
+const MAX_MESSAGE: usize = 96 * 1024 * 1024;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -35,8 +36,17 @@ pub struct Cdp {
     events: VecDeque<Event>,
 }
 
-/// An event of the page.
+/// A message of the browser.
+pub enum Incoming {
+    /// The response to the call of this number.
+    Answer(u64, Result<Value, String>),
+    Event(Event),
+}
+
+/// An event of a page, or of the browser.
 pub struct Event {
+    /// The page it comes from; `None` for the browser itself.
+    pub session: Option<String>,
     pub method: String,
     pub params: Value,
 }
@@ -67,10 +77,16 @@ impl Cdp {
 
     /// Calls a method without waiting for its response.
     pub async fn send(&mut self, method: &str, params: Value) -> Result<u64, String> {
+        let session = self.session.clone();
+        self.send_to(session.as_deref(), method, params).await
+    }
+
+    /// Like [`Cdp::send`], to this page or to the browser itself.
+    pub async fn send_to(&mut self, session: Option<&str>, method: &str, params: Value) -> Result<u64, String> {
         let id = self.next;
         self.next += 1;
         let mut message = json!({"id": id, "method": method, "params": params});
-        if let Some(session) = &self.session {
+        if let Some(session) = session {
             message["sessionId"] = json!(session);
         }
         self.socket.send(Message::text(message.to_string())).await.map_err(|_| "the connection broke".to_owned())?;
@@ -81,14 +97,13 @@ impl Cdp {
     pub async fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
         let id = self.send(method, params).await?;
         loop {
-            let mut message = self.read().await?;
-            if message["id"] == id {
-                return match message["error"]["message"].as_str() {
-                    Some(error) => Err(format!("{method}: {error}")),
-                    None => Ok(message["result"].take()),
-                };
+            match self.read().await? {
+                Incoming::Answer(answered, result) if answered == id => {
+                    return result.map_err(|error| format!("{method}: {error}"));
+                }
+                Incoming::Answer(..) => {}
+                Incoming::Event(event) => self.events.push_back(event),
             }
-            self.events.extend(event(message));
         }
     }
 
@@ -98,16 +113,21 @@ impl Cdp {
             if let Some(event) = self.events.pop_front() {
                 return Ok(event);
             }
-            let message = self.read().await?;
-            self.events.extend(event(message));
+            if let Incoming::Event(event) = self.read().await? {
+                return Ok(event);
+            }
         }
     }
 
-    async fn read(&mut self) -> Result<Value, String> {
+    /// The next message. Dropping the future loses none.
+    pub async fn read(&mut self) -> Result<Incoming, String> {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text).map_err(|_| "it sent an unreadable message".to_owned());
+                    let message = serde_json::from_str(&text).map_err(|_| "it sent an unreadable message")?;
+                    if let Some(incoming) = incoming(message) {
+                        return Ok(incoming);
+                    }
                 }
                 Some(Ok(_)) => {}
                 Some(Err(_)) | None => return Err("the connection broke".to_owned()),
@@ -116,8 +136,15 @@ impl Cdp {
     }
 }
 
-/// A message that is not a response.
-fn event(mut message: Value) -> Option<Event> {
+fn incoming(mut message: Value) -> Option<Incoming> {
+    if let Some(id) = message["id"].as_u64() {
+        let result = match message["error"]["message"].as_str() {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(message["result"].take()),
+        };
+        return Some(Incoming::Answer(id, result));
+    }
     let method = message["method"].as_str()?.to_owned();
-    Some(Event { method, params: message["params"].take() })
+    let session = message["sessionId"].as_str().map(str::to_owned);
+    Some(Incoming::Event(Event { session, method, params: message["params"].take() }))
 }

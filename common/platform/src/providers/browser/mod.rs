@@ -6,6 +6,7 @@
 //! pages can. Only GETs are made: reading a page must not change anything.
 
 mod cdp;
+pub mod session;
 mod site;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use self::cdp::{Cdp, Event};
+pub use self::session::{ActError, At, Click, Download, Rules, Session, StorageState};
 pub use self::site::{SiteFile, SiteFiles, SiteView, Viewed};
 use crate::config::Redacted;
 use crate::net::{Fetcher, Page, PlainHttp};
@@ -178,7 +180,7 @@ impl Window<'_> {
         loop {
             tokio::select! {
                 event = self.cdp.event() => {
-                    let Event { method, params } = event?;
+                    let Event { method, params, .. } = event?;
                     match method.as_str() {
                         "Fetch.requestPaused" => {
                             rests_at = until;

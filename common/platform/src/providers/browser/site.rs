@@ -117,7 +117,7 @@ impl Window<'_> {
         loop {
             tokio::select! {
                 event = self.cdp.event() => {
-                    let Event { method, params } = event?;
+                    let Event { method, params, .. } = event?;
                     match method.as_str() {
                         "Fetch.requestPaused" => self.answer(&params).await?,
                         "Page.loadEventFired" => is_loaded = true,

@@ -1,0 +1,198 @@
+//! The task that holds the connection: it sends calls, follows events, and makes the pages' requests. It goes on between the
+//! acts, so pages stay alive while the caller thinks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::super::cdp::{Cdp, Event, Incoming};
+use super::super::{AT_ONCE, SHUT, WINDOW, metrics};
+use super::MAX_TABS;
+use super::shared::{Dialog, Shared, Tab};
+use super::traffic::Made;
+use crate::net::Fetcher;
+
+/// Takes away service workers: their requests are not paused, so they could never load.
+const NO_SERVICE_WORKERS: &str = "delete Navigator.prototype.serviceWorker;";
+
+/// A call of a method.
+pub(super) struct Call {
+    /// The page; `None` for the browser itself.
+    pub session: Option<String>,
+    pub method: &'static str,
+    pub params: Value,
+    pub answer: oneshot::Sender<Result<Value, String>>,
+}
+
+pub(super) struct Link {
+    pub cdp: Cdp,
+    pub fetcher: Arc<Fetcher>,
+    pub shared: Arc<Shared>,
+    /// Limits the requests that are made at once.
+    pub turns: Arc<Semaphore>,
+    pub waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+    pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
+    pub requests: u64,
+}
+
+impl Link {
+    pub fn new(cdp: Cdp, fetcher: Arc<Fetcher>, shared: Arc<Shared>) -> Link {
+        let (turns, waiting) = (Arc::new(Semaphore::new(AT_ONCE)), HashMap::new());
+        Link { cdp, fetcher, shared, turns, waiting, under_way: FuturesUnordered::new(), requests: 0 }
+    }
+
+    /// Works until the session is dropped or the connection breaks.
+    pub async fn run(mut self, mut calls: mpsc::UnboundedReceiver<Call>) {
+        if let Err(error) = self.work(&mut calls).await {
+            self.shared.state().lost.get_or_insert(error);
+        }
+    }
+
+    async fn work(&mut self, calls: &mut mpsc::UnboundedReceiver<Call>) -> Result<(), String> {
+        loop {
+            tokio::select! {
+                incoming = self.cdp.read() => match incoming? {
+                    Incoming::Answer(id, result) => {
+                        if let Some(answer) = self.waiting.remove(&id) {
+                            // The caller may have given up.
+                            let _ = answer.send(result);
+                        }
+                    }
+                    Incoming::Event(event) => self.follow(event).await?,
+                },
+                call = calls.recv() => {
+                    let Some(Call { session, method, params, answer }) = call else { return Ok(()) };
+                    let id = self.cdp.send_to(session.as_deref(), method, params).await?;
+                    self.waiting.insert(id, answer);
+                }
+                Some(made) = self.under_way.next() => self.answer(made).await?,
+            }
+        }
+    }
+
+    /// Calls a method and ignores its response.
+    pub async fn tell(&mut self, session: Option<&str>, method: &str, params: Value) -> Result<(), String> {
+        self.cdp.send_to(session, method, params).await.map(drop)
+    }
+
+    async fn follow(&mut self, event: Event) -> Result<(), String> {
+        let Event { session, method, params } = event;
+        let text = |name: &str| params[name].as_str().unwrap_or_default().to_owned();
+        let session = session.as_deref().unwrap_or_default();
+        match method.as_str() {
+            "Fetch.requestPaused" => return self.paused(session, &params).await,
+            "Target.attachedToTarget" => return self.attached(&params).await,
+            "Target.detachedFromTarget" => self.shared.state().forget(&text("sessionId")),
+            "Inspector.targetCrashed" => return Err("the page crashed".to_owned()),
+            "Page.javascriptDialogOpening" => {
+                let kind = text("type");
+                if kind == "beforeunload" {
+                    let leave = json!({"accept": true});
+                    return self.tell(Some(session), "Page.handleJavaScriptDialog", leave).await;
+                }
+                let dialog = Dialog { kind, message: text("message"), default: text("defaultPrompt") };
+                // A frame in another process reports its dialog itself; it blocks the tab that is shown.
+                let mut state = self.shared.state();
+                let current = state.current;
+                let tab = match state.tabs.iter().position(|tab| tab.session == session) {
+                    Some(at) => state.tabs.get_mut(at),
+                    None => state.tabs.get_mut(current),
+                };
+                if let Some(tab) = tab {
+                    tab.dialog = Some(dialog);
+                }
+            }
+            "Page.javascriptDialogClosed" => {
+                let mut state = self.shared.state();
+                state.active_at = Some(Instant::now());
+                state.tabs.iter_mut().for_each(|tab| tab.dialog = None);
+            }
+            "Page.frameStartedLoading" | "Page.frameStoppedLoading" | "Page.frameRequestedNavigation" => {
+                let mut state = self.shared.state();
+                state.active_at = Some(Instant::now());
+                if let Some(tab) = state.tab_of(session).filter(|tab| tab.target == params["frameId"]) {
+                    tab.is_loading = method == "Page.frameStartedLoading";
+                }
+            }
+            "Page.frameNavigated" if params["frame"]["parentId"].is_null() => {
+                let url = params["frame"]["url"].as_str().unwrap_or_default().to_owned();
+                let mut state = self.shared.state();
+                if let Some(tab) = state.tab_of(session) {
+                    tab.is_new &= url == "about:blank" || url.is_empty();
+                }
+            }
+            "Page.downloadWillBegin" => self.shared.state().name_download(&text("url"), &text("suggestedFilename")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes a new page, frame or worker under the session's rules before it runs. Pages of other sessions are let go.
+    async fn attached(&mut self, params: &Value) -> Result<(), String> {
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        let about = &params["targetInfo"];
+        let target = about["targetId"].as_str().unwrap_or_default().to_owned();
+        let is_page = about["type"] == "page";
+        let (is_ours, is_too_many) = {
+            let state = self.shared.state();
+            (about["browserContextId"] == state.place.as_str(), state.tabs.len() >= MAX_TABS)
+        };
+        if !is_ours {
+            self.tell(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await?;
+            return self.tell(None, "Target.detachFromTarget", json!({"sessionId": session})).await;
+        }
+        if is_page && is_too_many {
+            self.shared.state().refuse("GET", "a new tab", "too many tabs are open");
+            return self.tell(None, "Target.closeTarget", json!({"targetId": target})).await;
+        }
+        // All at once: some answer only when the target runs.
+        if about["type"] != "worker" {
+            self.prepare(&session, is_page).await?;
+        }
+        self.tell(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await?;
+        let mut state = self.shared.state();
+        state.active_at = Some(Instant::now());
+        if is_page {
+            let opener = about["openerId"].as_str().map(str::to_owned);
+            let tab = Tab { target, session, opener, is_loading: false, is_new: true, dialog: None };
+            if std::mem::take(&mut state.wants_helper) {
+                state.helper = Some(tab);
+            } else {
+                state.tabs.push(tab);
+                state.current = state.tabs.len() - 1;
+            }
+        } else if about["type"] == "iframe" {
+            state.frames.insert(target, session);
+        }
+        Ok(())
+    }
+
+    async fn prepare(&mut self, session: &str, is_page: bool) -> Result<(), String> {
+        let inner = json!([{"type": "iframe"}, {"type": "worker"}, {"exclude": true}]);
+        let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": inner});
+        for (method, params) in [
+            ("Fetch.enable", json!({"patterns": [{"urlPattern": "*"}]})),
+            ("Network.enable", json!({"maxTotalBufferSize": 0, "maxResourceBufferSize": 0, "maxPostDataSize": 0})),
+            ("Network.setBypassServiceWorker", json!({"bypass": true})),
+            ("Inspector.enable", json!({})),
+            ("Page.enable", json!({})),
+            ("Page.addScriptToEvaluateOnNewDocument", json!({"source": format!("{SHUT}{NO_SERVICE_WORKERS}")})),
+            ("Target.setAutoAttach", attach),
+        ] {
+            self.tell(Some(session), method, params).await?;
+        }
+        if is_page {
+            let (width, height) = WINDOW;
+            self.tell(Some(session), "Emulation.setDeviceMetricsOverride", metrics(width, height)).await?;
+            self.tell(Some(session), "Emulation.setFocusEmulationEnabled", json!({"enabled": true})).await?;
+            self.tell(Some(session), "Page.setPrerenderingAllowed", json!({"isAllowed": false})).await?;
+        }
+        Ok(())
+    }
+}
