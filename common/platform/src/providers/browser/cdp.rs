@@ -20,9 +20,8 @@ use url::Url;
 
 use crate::net::tls;
 
-/// Largest message: a page's whole HTML, a screenshot, or a request with an uploaded file, which comes twice, as text and
-/// encoded.
-const MAX_MESSAGE: usize = 96 * 1024 * 1024;
+/// Largest message of a page that is read: its whole HTML, or a screenshot. In bytes.
+pub const MAX_MESSAGE: usize = 24 * 1024 * 1024;
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -52,8 +51,9 @@ pub struct Event {
 }
 
 impl Cdp {
-    /// Connects to a `ws` or `wss` address. Errors never contain the address, because it may hold a key.
-    pub async fn open(url: &Url) -> Result<Cdp, String> {
+    /// Connects to a `ws` or `wss` address. Errors never contain the address, because it may hold a key. A message of more
+    /// than `max_message` bytes breaks the connection.
+    pub async fn open(url: &Url, max_message: usize) -> Result<Cdp, String> {
         let host = url.host_str().ok_or("its address has no host")?;
         let port = url.port_or_known_default().ok_or("its address has no port")?;
         let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await;
@@ -65,7 +65,7 @@ impl Cdp {
         } else {
             Box::new(stream)
         };
-        let config = WebSocketConfig::default().max_message_size(Some(MAX_MESSAGE)).max_frame_size(Some(MAX_MESSAGE));
+        let config = WebSocketConfig::default().max_message_size(Some(max_message)).max_frame_size(Some(max_message));
         let (socket, _) = tokio_tungstenite::client_async_with_config(url.as_str(), stream, Some(config))
             .await
             .map_err(|error| match error {

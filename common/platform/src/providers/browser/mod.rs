@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use self::cdp::{Cdp, Event};
+use self::cdp::{Cdp, Event, MAX_MESSAGE};
 pub use self::session::{ActError, At, Click, Download, Rules, Session, StorageState};
 pub use self::site::{SiteFile, SiteFiles, SiteView, Viewed};
 use crate::config::Redacted;
@@ -102,7 +102,7 @@ impl Browser {
     ) -> Result<Shown, BrowserError> {
         let shown = timeout_at(until, async {
             let address = self.address(key.as_ref().map_or("", Redacted::expose)).await?;
-            let cdp = Cdp::open(&address).await?;
+            let cdp = Cdp::open(&address, MAX_MESSAGE).await?;
             let at_once = Semaphore::new(AT_ONCE);
             Window { cdp, fetcher, with_picture, page, frame: Value::Null, asked: 0, brought: 0, documents: 0 }
                 .show(&at_once, until)

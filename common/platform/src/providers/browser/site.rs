@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use url::Url;
 
-use super::cdp::{Cdp, Event};
+use super::cdp::{Cdp, Event, MAX_MESSAGE};
 use super::{Browser, BrowserError, FULFIL, metrics, open, picture};
 use crate::config::Redacted;
 
@@ -69,7 +69,7 @@ impl Browser {
     ) -> Result<Vec<Viewed>, BrowserError> {
         let viewed = timeout_at(until, async {
             let address = self.address(key.as_ref().map_or("", Redacted::expose)).await?;
-            let mut cdp = Cdp::open(&address).await?;
+            let mut cdp = Cdp::open(&address, MAX_MESSAGE).await?;
             open(&mut cdp).await?;
             cdp.call("Log.enable", json!({})).await?;
             let mut window = Window { cdp, files, policy, errors: Vec::new() };

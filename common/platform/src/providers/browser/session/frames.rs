@@ -18,14 +18,16 @@ const MAX_FRAMES: usize = 20;
 const MAX_DEPTH: usize = 4;
 /// Most frames that are named in a session.
 const MAX_NAMES: usize = 500;
+/// Most characters of files, encoded, that one call sets: 10 MB.
+const MAX_SENT: usize = 14_000_000;
 /// Most elements of a frame that count as usable because the page listens to them.
 const MAX_LISTENED: usize = 300;
 /// Objects of a view are released together.
 const GROUP: &str = "view";
 /// After a frame is scrolled into view, the pages around it follow.
 const SCROLL_TIME: Duration = Duration::from_millis(60);
-/// Functions of the page script that change nothing.
-const LOOKS: [&str; 4] = ["text", "point", "element", "snapshot"];
+/// Functions of the page script after which nobody waits for the page: they change nothing, or an act follows.
+const LOOKS: [&str; 4] = ["text", "point", "snapshot", "focus"];
 
 const SNAPSHOT: &str = "function(...listeners) { return agoraView.snapshot(listeners); }";
 const CALL: &str = "function(name, args) { return agoraView[name](...args); }";
@@ -93,6 +95,10 @@ impl Session {
     pub async fn call(&self, id: Option<&str>, name: &str, args: Vec<Value>) -> Result<Value, ActError> {
         let tab = self.free_tab()?;
         if name == "set" || name == "files" {
+            let size: usize = args.iter().map(|arg| arg.to_string().len()).sum();
+            if size > MAX_SENT {
+                return Err(refused("the files are larger than 10 MB in all"));
+            }
             let mut state = self.shared.state();
             args.iter().filter_map(Value::as_str).for_each(|text| state.typed.add(text));
         }
@@ -209,9 +215,10 @@ impl Session {
             let ask = json!({"backendNodeId": node, "executionContextId": world.context, "objectGroup": GROUP});
             self.in_page(&world.session, "DOM.resolveNode", ask)
         });
-        // Those that belong to a frame inside are refused.
+        // Those that belong to a frame inside are refused, or resolve to nothing.
         let resolved = join_all(resolved).await.into_iter().filter_map(Result::ok);
-        let elements = resolved.filter(|node| node["object"]["className"] != "HTMLDocument");
+        let elements = resolved.filter(|node| node["object"]["objectId"].is_string());
+        let elements = elements.filter(|node| node["object"]["className"] != "HTMLDocument");
         Ok(elements.map(|node| json!({"objectId": node["object"]["objectId"]})).collect())
     }
 
@@ -292,11 +299,7 @@ impl Session {
     async fn world(&self, frame: &str, session: &str) -> Result<World, ActError> {
         let ask = json!({"frameId": frame, "worldName": WORLD});
         let context = self.in_page(session, "Page.createIsolatedWorld", ask).await?["executionContextId"].take();
-        let world = World { frame: frame.to_owned(), session: session.to_owned(), context };
-        let unless = format!("if (!globalThis.agoraView) {{ {}\n }}", self.script);
-        let ask = json!({"expression": unless, "contextId": world.context});
-        let defined = self.in_page(session, "Runtime.evaluate", ask).await?;
-        if defined["exceptionDetails"].is_null() { Ok(world) } else { Err(refused("the page cannot be looked at")) }
+        Ok(World { frame: frame.to_owned(), session: session.to_owned(), context })
     }
 
     /// Calls a function in a frame and returns its value.
@@ -309,7 +312,14 @@ impl Session {
             "functionDeclaration": function, "executionContextId": world.context, "arguments": args,
             "returnByValue": by_value, "awaitPromise": true, "objectGroup": GROUP, "userGesture": true,
         });
-        let mut returned = self.in_page(&world.session, "Runtime.callFunctionOn", ask).await?;
+        let mut returned = self.in_page(&world.session, "Runtime.callFunctionOn", ask.clone()).await?;
+        let error = returned["exceptionDetails"]["exception"]["description"].as_str().unwrap_or_default();
+        if error.starts_with("ReferenceError: agoraView") {
+            // The first call in this document.
+            let script = json!({"expression": self.script, "contextId": world.context});
+            self.in_page(&world.session, "Runtime.evaluate", script).await?;
+            returned = self.in_page(&world.session, "Runtime.callFunctionOn", ask).await?;
+        }
         if returned["exceptionDetails"].is_null() {
             Ok(returned["result"].take())
         } else {

@@ -97,21 +97,12 @@ impl Link {
                     return self.tell(Some(session), "Page.handleJavaScriptDialog", leave).await;
                 }
                 let dialog = Dialog { kind, message: text("message"), default: text("defaultPrompt") };
-                // A frame in another process reports its dialog itself; it blocks the tab that is shown.
-                let mut state = self.shared.state();
-                let current = state.current;
-                let tab = match state.tabs.iter().position(|tab| tab.session == session) {
-                    Some(at) => state.tabs.get_mut(at),
-                    None => state.tabs.get_mut(current),
-                };
-                if let Some(tab) = tab {
-                    tab.dialog = Some(dialog);
-                }
+                self.shared.state().set_dialog(session, Some(dialog));
             }
             "Page.javascriptDialogClosed" => {
                 let mut state = self.shared.state();
                 state.active_at = Some(Instant::now());
-                state.tabs.iter_mut().for_each(|tab| tab.dialog = None);
+                state.set_dialog(session, None);
             }
             "Page.frameStartedLoading" | "Page.frameStoppedLoading" | "Page.frameRequestedNavigation" => {
                 let mut state = self.shared.state();
@@ -141,27 +132,28 @@ impl Link {
         let is_page = about["type"] == "page";
         let (is_ours, is_too_many) = {
             let state = self.shared.state();
-            (about["browserContextId"] == state.place.as_str(), state.tabs.len() >= MAX_TABS)
+            (about["browserContextId"] == state.place.as_str(), !state.wants_helper && state.tabs.len() >= MAX_TABS)
         };
         if !is_ours {
             self.tell(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await?;
             return self.tell(None, "Target.detachFromTarget", json!({"sessionId": session})).await;
-        }
-        if is_page && is_too_many {
-            self.shared.state().refuse("GET", "a new tab", "too many tabs are open");
-            return self.tell(None, "Target.closeTarget", json!({"targetId": target})).await;
         }
         // All at once: some answer only when the target runs.
         if about["type"] != "worker" {
             self.prepare(&session, is_page).await?;
         }
         self.tell(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await?;
+        if is_page && is_too_many {
+            // Only now, because a page that waits would stop the one that opened it.
+            self.shared.state().refuse("GET", "a new tab", "too many tabs are open");
+            return self.tell(None, "Target.closeTarget", json!({"targetId": target})).await;
+        }
         let mut state = self.shared.state();
         state.active_at = Some(Instant::now());
         if is_page {
             let opener = about["openerId"].as_str().map(str::to_owned);
             let tab = Tab { target, session, opener, is_loading: false, is_new: true, dialog: None };
-            if std::mem::take(&mut state.wants_helper) {
+            if tab.opener.is_none() && std::mem::take(&mut state.wants_helper) {
                 state.helper = Some(tab);
             } else {
                 state.tabs.push(tab);

@@ -60,6 +60,8 @@ const MAX_DOWNLOADS: usize = 5;
 const MAX_DOWNLOAD: usize = 20 * 1024 * 1024;
 /// Most notes on refused requests that are kept until they are taken.
 const MAX_NOTES: usize = 50;
+/// Largest message of the browser, in bytes: a request with a file, which comes twice, as text and encoded.
+const MAX_MESSAGE: usize = 96 * 1024 * 1024;
 /// A page rests when nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(400);
 /// A page counts as resting after this time at the latest.
@@ -122,7 +124,7 @@ impl Browser {
     ) -> Result<Session, BrowserError> {
         let opened = timeout_at(Instant::now() + OPEN_TIME, async {
             let address = self.address(key.as_ref().map_or("", Redacted::expose)).await?;
-            let mut cdp = Cdp::open(&address).await?;
+            let mut cdp = Cdp::open(&address, MAX_MESSAGE).await?;
             let alone = json!({"disposeOnDetach": true, "proxyServer": NOWHERE, "proxyBypassList": "<-loopback>"});
             let place = cdp.call("Target.createBrowserContext", alone).await?["browserContextId"].take();
             let no_files = json!({"behavior": "deny", "browserContextId": place});

@@ -88,8 +88,12 @@ struct Forms {
 }
 
 impl Typed {
+    /// Takes up each line of a text.
     pub fn add(&mut self, text: &str) {
-        let text = text.trim();
+        text.split(['\n', '\r', '\t']).for_each(|line| self.add_line(line.trim()));
+    }
+
+    fn add_line(&mut self, text: &str) {
         if text.chars().count() < SHORTEST_TYPED {
             return;
         }

@@ -105,9 +105,23 @@ impl State {
         self.tabs.iter_mut().find(|tab| tab.session == session)
     }
 
+    /// A frame in another process reports its dialog itself; it blocks the tab that is shown.
+    pub fn set_dialog(&mut self, session: &str, dialog: Option<Dialog>) {
+        let at = self.tabs.iter().position(|tab| tab.session == session).unwrap_or(self.current);
+        if let Some(tab) = self.tabs.get_mut(at) {
+            tab.dialog = dialog;
+        }
+    }
+
     /// The session that a frame is reached over. `parent`: the session of the frame around it.
     pub fn session_of(&self, frame: &str, parent: &str) -> String {
         self.frames.get(frame).map_or(parent, String::as_str).to_owned()
+    }
+
+    /// Whether it is the session of a tab, a frame or the helper.
+    pub fn knows(&self, session: &str) -> bool {
+        let mut pages = self.tabs.iter().chain(&self.helper);
+        pages.any(|tab| tab.session == session) || self.frames.values().any(|known| known == session)
     }
 
     /// Notes a request that was not made, for the caller.

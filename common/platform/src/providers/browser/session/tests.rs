@@ -40,6 +40,7 @@ fn chromium() -> Option<&'static str> {
         command.args(["--disable-component-update", "--disable-extensions", "--disable-gpu", "--no-sandbox"]);
         command.arg("--webrtc-ip-handling-policy=disable_non_proxied_udp");
         command.arg(format!("--user-data-dir={}", profile.display()));
+        #[expect(clippy::zombie_processes, reason = "it ends with this process")]
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Its standard input stays open as long as this process lives.
         std::mem::forget(child.stdin.take());

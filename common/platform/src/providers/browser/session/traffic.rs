@@ -48,6 +48,10 @@ impl Link {
             return self.tell(Some(session), "Fetch.continueRequest", json!({"requestId": id})).await;
         }
         url.set_fragment(None);
+        if !self.shared.state().knows(session) {
+            // A tab that is being closed, because there are too many.
+            return self.fail(session, &id, true).await;
+        }
         let kind = params["resourceType"].as_str().unwrap_or_default();
         let is_document = kind == "Document";
         let is_file = is_document && params["networkId"].is_null();
@@ -64,7 +68,7 @@ impl Link {
                 method: &method,
                 url: &url,
                 headers: request["headers"].as_object().unwrap_or(&none),
-                has_body: body.as_ref().map_or(true, |body| !body.is_empty()),
+                has_body: body.as_ref().is_none_or(|body| !body.is_empty()),
                 is_navigation,
             };
             state.asked += 1;
