@@ -1,0 +1,1 @@
+//! What a browser task sees, may do and does next.
