@@ -391,8 +391,9 @@
       const holds = !leaf && !!e.querySelector && (!!e.querySelector(STILL) || [...e.querySelectorAll('*')].slice(0, 200).some((c) => listening.has(c)));
       if (soft) {
         const parts = [...e.children].filter((c) => !getComputedStyle(c).display.startsWith('inline') && /\S/.test(c.textContent));
-        const list = inner.sorts || (parts.length > 1 && (e.tagName === 'UL' || e.tagName === 'OL'));
-        leaf = !holds && !list && !inner.drawing && !dialog && !e.shadowRoot && (e.textContent || '').length <= 300;
+        const shapes = inner.drawing && tag === 'SVG';
+        const list = inner.sorts || shapes || (parts.length > 1 && (e.tagName === 'UL' || e.tagName === 'OL'));
+        leaf = !holds && !list && !dialog && !e.shadowRoot && (e.textContent || '').length <= 300;
         // A listener on a whole area serves what is in it: it is no thing of its own.
         const area = rect.width * rect.height > 0.6 * innerWidth * innerHeight;
         if (holds && area) { children(e, inner, depth); return; }
