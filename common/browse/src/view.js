@@ -166,7 +166,8 @@
     const max = Math.max(r, g, b);
     const min = Math.min(r, g, b);
     const spread = max - min;
-    if (spread < 26) return max < 50 ? 'black' : min > 225 ? 'white' : 'grey';
+    const depth = 255 - Math.abs(max + min - 255);
+    if (spread < 10 || spread < 0.15 * depth) return max < 50 ? 'black' : min > 225 ? 'white' : 'grey';
     let hue = max === r ? (g - b) / spread : max === g ? (b - r) / spread + 2 : (r - g) / spread + 4;
     hue = (hue * 60 + 360) % 360;
     if (hue < 12 || hue >= 346) return max > 230 && min > 150 ? 'pink' : 'red';
@@ -213,6 +214,7 @@
     } else if (aria('expanded')) {
       states.push(is('expanded') ? 'expanded' : 'collapsed');
     }
+    if (!aria('expanded') && /^(true|menu)$/.test(aria('haspopup') || '') && role && role.startsWith('menuitem')) states.push('collapsed');
     if (is('selected') || (e.tagName === 'OPTION' && e.selected)) states.push('selected');
     if (is('pressed')) states.push('pressed');
     const current = aria('current');
@@ -291,7 +293,7 @@
       range.selectNodeContents(node);
       const r = range.getBoundingClientRect();
       // What stands left of or above the page's start can never be seen.
-      if (r.width < 2 || r.height < 2 || r.right + scrollX < 0 || r.bottom + scrollY < 0) return;
+      if (r.width < 2 || r.height < 2 || (!at.rolls && (r.right + scrollX < 0 || r.bottom + scrollY < 0))) return;
       if (at.gone && outside(r, at.gone)) return;
       if (text && text.block !== at.block) flush();
       if (!text) text = { parts: [], block: at.block, at, box: { left: r.left, top: r.top, right: r.right, bottom: r.bottom } };
@@ -356,6 +358,8 @@
         // Texts for screen readers are often kept in a box of one pixel: a person does not see them.
         if (rect.width < 3 || rect.height < 3) inner.unseen = true;
         inner.clip = meet(at.clip, rect);
+        // What is scrolled out of a box can be scrolled back.
+        if (/auto|scroll/.test(style.overflowX + style.overflowY)) inner.rolls = true;
         if (style.overflowX === 'hidden' && style.overflowY === 'hidden') inner.gone = at.gone ? meet(at.gone, rect) : rect;
       }
       if (tag === 'TABLE') { inner.table = ++tables; inner.cell = undefined; }
@@ -373,7 +377,7 @@
         return;
       }
 
-      const visible = !hidden && rect.width > 1 && rect.height > 1 && rect.right + scrollX > 0 && rect.bottom + scrollY > 0;
+      const visible = !hidden && rect.width > 1 && rect.height > 1 && (at.rolls || (rect.right + scrollX > 0 && rect.bottom + scrollY > 0));
       const scrolls = !usable && tag !== 'HTML' && tag !== 'BODY' && /auto|scroll/.test(style.overflowY + style.overflowX) &&
         (e.scrollHeight > e.clientHeight + 4 || e.scrollWidth > e.clientWidth + 4) && e.clientHeight > 20;
       const given = (e.getAttribute('role') || '').toLowerCase();
@@ -427,7 +431,7 @@
         const hint = drawn ? '' : hintOf(e, leaf);
         if (look && leaf && !FIELDS.has(role)) node.look = look;
         if (hint) node.hint = hint;
-      } else if (drawn) node.look = lookOf(e, style, rect);
+      } else if (drawn || (e instanceof SVGElement && SHAPES.has(tag.toLowerCase()))) node.look = lookOf(e, style, rect);
       if (at.inside) node.in = at.inside;
       if (inner.cell) node.cell = inner.cell;
       node.box = boxOf(rect);

@@ -132,11 +132,12 @@ pub fn path(page: &Page<'_>, names: &[String], memo: &mut Memo, run: &mut Run) -
     let target = Target { said: name.clone(), name: name.clone(), full: name.clone(), ..Target::default() };
     let Some(found) = page.one(&target, None) else {
         // Some menus open by a click, not by the pointer.
-        if let (Some(last), true) = (memo.tried.last().cloned(), memo.phase == 0) {
-            memo.phase = 1;
-            return Move::Act(click_on(&last));
-        }
-        return wait_or(memo, not_found(name));
+        memo.phase += 1;
+        return match memo.tried.last().cloned() {
+            Some(_) if memo.phase == 1 => Move::Act(Action::Wait { text: None, seconds: Some(1.0) }),
+            Some(last) if memo.phase == 2 => Move::Act(click_on(&last)),
+            _ => wait_or(memo, not_found(name)),
+        };
     };
     run.sure &= found.sure;
     memo.done += 1;

@@ -74,7 +74,7 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     }
     let shades = rest.iter().position(|t| t.is(&["shades", "tints", "tones"]));
     if let Some(colour) = shades.and_then(|_| rest.iter().find(|t| !colours(&t.low).is_empty())) {
-        let target = Target { said: joined(rest), many: Many::All, colour: Some(colour.low.clone()), ..Target::default() };
+        let target = Target { said: joined(rest), many: Many::All, colour: Some(shade(&colour.low)), ..Target::default() };
         return Some(vec![What::Click { target, how: How::Once, explore: false }]);
     }
     let target = Target::read(before);
@@ -85,6 +85,11 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     }
     let names = names(before);
     (!names.is_empty()).then(|| vec![What::Choose { names, list }])
+}
+
+/// A light red looks pink.
+fn shade(colour: &str) -> String {
+    if colour == "red" { "reddish".to_owned() } else { colour.to_owned() }
 }
 
 /// "March 5, 2016" in three words.

@@ -53,6 +53,9 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
         let skip = tokens[at..].iter().take_while(|t| t.is(&["and", "then", "finally", "also", "afterwards", "to", "please", "next", "lastly"])).count();
         let verb = tokens.get(at + skip).is_some_and(is_verb);
         let mark = current.last().and_then(|t| t.after);
+        // A missing comma: "scroll to the top hit submit".
+        let strong = token.is(&["hit", "press", "click"]) && current.len() > 2 && !current.last().is_some_and(|t| t.is(&["to", "and", "or", "then", "by", "the", "a"]));
+        let strong = strong && tokens.get(at + 1).is_some_and(|t| t.is(&["submit", "save", "enter", "ok"]));
         let joins = skip > 0 && token.is(&["and", "then", "finally", "afterwards"]);
         let upper = token.text.chars().next().is_some_and(|c| c.is_uppercase() || c.is_numeric()) || token.quoted;
         let ends = match mark {
@@ -60,7 +63,7 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
             Some('.' | '!') => verb || is_number(token) || token.is(&BEFORE) || token.is(&POLITE) || (upper && current.last().is_some_and(|t| t.text.len() > 3 || t.quoted)),
             Some(',') => verb || token.is(&["if", "then"]),
             Some(':') => verb && current.iter().all(|t| !is_verb(t)),
-            _ => joins && verb,
+            _ => (joins && verb) || strong,
         };
         // "for the form to be sent": a purpose is no clause; "and" joins only verbs.
         let bare_to = token.is(&["to"]) && mark != Some(',');

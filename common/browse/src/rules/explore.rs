@@ -5,6 +5,7 @@ use super::find::Page;
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::target::{Relation, Target};
 use super::words::{fold, parts};
+use crate::action::Action;
 use crate::view::Node;
 
 /// Pages of a list that are turned.
@@ -23,7 +24,7 @@ fn is_menu(node: &Node) -> bool {
 
 /// The next thing to open; nothing that was opened already.
 pub fn reveal(page: &Page<'_>, memo: &mut Memo, near: Option<&str>, wide: bool) -> Option<Move> {
-    let fresh = |memo: &Memo, id: &str| !memo.tried.iter().any(|tried| tried == id);
+    let fresh = |memo: &Memo, id: &str| !memo.tried.iter().chain(&memo.before).any(|tried| tried == id);
     let menus: Vec<_> = page.all_where(|n| is_menu(n) && !n.is("disabled"));
     let menu = near.and_then(|near| page.close_to(&menus, Relation::Of, near).into_iter().next()).or_else(|| menus.iter().find(|f| near.is_none() && fresh(memo, f.id)).cloned());
     if let Some(menu) = menu.filter(|m| fresh(memo, m.id)) {
@@ -34,9 +35,10 @@ pub fn reveal(page: &Page<'_>, memo: &mut Memo, near: Option<&str>, wide: bool) 
         return None;
     }
     let closed = page.elements().find(|(_, n, id)| opens(n) && !n.is("disabled") && fresh(memo, id));
-    if let Some((_, _, id)) = closed {
+    if let Some((_, node, id)) = closed {
         memo.tried.push(id.to_owned());
-        return Some(Move::Act(click(id)));
+        let hover = node.role.starts_with("menuitem");
+        return Some(Move::Act(if hover { Action::Hover { id: id.to_owned() } } else { click(id) }));
     }
     turn(page, memo)
 }

@@ -2,7 +2,7 @@
 
 use super::Run;
 use super::dates::{Date, shown_month, time as clock};
-use super::find::{Found, Page, likeness};
+use super::find::{Found, Page, holds, likeness};
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::step::Value;
 use super::target::{Kind, Many, Target};
@@ -63,19 +63,19 @@ pub fn fill(page: &Page<'_>, value: &Value, field: &Target, memo: &mut Memo, run
             return super::pick::choose(page, std::slice::from_ref(&text), Some(field), memo, run);
         }
     }
-    if found.node.is("disabled") || found.node.is("readonly") {
-        return Move::Stuck("disabled", format!("\"{}\" takes no text", field.said));
-    }
     if memo.tried.is_empty() {
         memo.tried.push(found.id.to_owned());
         run.sure &= found.sure;
     }
-    if memo.acted {
+    if memo.acted && (found.node.is("disabled") || found.node.value.as_deref().is_some_and(|v| fold(v) != fold(&text))) {
         if let Some(id) = intruder(page, memo).filter(|_| memo.phase < 3) {
             memo.phase += 1;
             memo.acted = false;
             return Move::Act(click(id));
         }
+    }
+    if found.node.is("disabled") || found.node.is("readonly") {
+        return wait_or(memo, Move::Stuck("disabled", format!("\"{}\" takes no text", field.said)));
     }
     let same = found.node.value.as_deref().is_some_and(|value| fold(value) == fold(&text) || (number(value).is_some() && value.trim() == text.trim()));
     if memo.acted && (same || found.node.is("password")) {
@@ -139,7 +139,8 @@ fn suggestion(page: &Page<'_>, text: &str, field: usize, memo: &Memo) -> Option<
         .map(|(_, n, id)| (n, id))
         .collect();
     let exact = new.iter().find(|(n, _)| fold(&n.name) == wanted);
-    let fits = exact.or_else(|| new.iter().find(|(n, _)| fold(&n.name).contains(&wanted)));
+    let words = exact.or_else(|| new.iter().find(|(n, _)| holds(&parts(&n.name), &parts(text))));
+    let fits = words.or_else(|| new.iter().find(|(n, _)| fold(&n.name).contains(&wanted)));
     fits.map(|(_, id)| (*id).to_owned())
 }
 
@@ -249,9 +250,8 @@ pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], mem
                 memo.tried.push(id.clone());
                 return Move::Act(type_into(id, value, false));
             }
-            let go = Target { name: "search".to_owned(), full: "search".to_owned(), kind: Some(Kind::Button), ..Target::default() };
             memo.acted = true;
-            return Move::Act(page.one(&go, None).map_or_else(|| Action::Press { keys: "Enter".to_owned() }, |f| click(f.id)));
+            return Move::Act(super::finish::submit_button(page).map_or_else(|| Action::Press { keys: "Enter".to_owned() }, click));
         }
     }
     let named = |at: usize, n: &Node| {

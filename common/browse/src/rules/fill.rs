@@ -49,6 +49,10 @@ fn value(tokens: &[Token], reading: &Reading) -> Option<Value> {
                 "the text below" | "the text above" | "the text shown" | "the following text" => return Some(Value::Shown),
                 _ => {}
             }
+            // What is only described cannot be typed.
+            if tokens.first().is_some_and(|t| t.is(&["the", "your", "that", "this"])) && !low.starts_with("the value of ") && tokens.len() > 2 {
+                return None;
+            }
             if let Some(label) = low.strip_prefix("the value of ").or_else(|| low.strip_prefix("value of ")) {
                 return Some(Value::Labelled(label.trim_start_matches("the ").to_owned()));
             }

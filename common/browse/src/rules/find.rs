@@ -357,7 +357,7 @@ fn suits(node: &Node, kind: Kind) -> bool {
         Kind::Section => node.is("expanded") || node.is("collapsed") || role == "tab" || role == "region",
         Kind::Heading => role == "heading",
         Kind::Paragraph => node.text.is_some(),
-        Kind::Item => usable,
+        Kind::Item => usable || node.look.is_some(),
     }
 }
 

@@ -32,8 +32,8 @@ pub fn finish(page: &Page<'_>, run: &Run, _steps: &[Step], schema: Option<&Value
 /// The button that sends a form.
 #[must_use]
 pub fn submit_button<'a>(page: &Page<'a>) -> Option<&'a str> {
-    let names = ["submit", "send", "save", "continue", "search", "go", "ok", "done", "next", "sign up", "register", "log in", "login", "sign in", "order", "buy", "apply", "confirm"];
-    let buttons: Vec<_> = page.elements().filter(|(_, n, _)| n.role == "button" && !n.is("disabled")).collect();
+    let names = ["submit", "send", "save", "continue", "search", "go", "go!", "ok", "done", "next", "sign up", "register", "log in", "login", "sign in", "order", "buy", "apply", "confirm"];
+    let buttons: Vec<_> = page.elements().filter(|(_, n, _)| matches!(n.role.as_str(), "button" | "clickable") && !n.is("disabled")).collect();
     names
         .iter()
         .find_map(|name| buttons.iter().find(|(_, n, _)| fold(&n.name) == *name))

@@ -91,6 +91,8 @@ struct Run {
     edited: bool,
     /// Texts of the page before the last act.
     texts: Vec<String>,
+    /// The element that was clicked last.
+    clicked: Option<String>,
     last: Option<(u64, u32)>,
     acts: u32,
 }
@@ -112,7 +114,7 @@ impl Plan {
             let parts = steps.iter().filter(|s| matches!(s.what, What::Ask(answer::Question::Rows))).map(|s| format!("{} (without an output schema)", s.said));
             return Err(NotUnderstood { parts: parts.collect() });
         }
-        let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), last: None, acts: 0 };
+        let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), clicked: None, last: None, acts: 0 };
         Ok(Self { steps, schema: output_schema.cloned(), at: 0, memo: Memo::default(), run })
     }
 
@@ -138,7 +140,7 @@ impl Plan {
             match run::step(step, &page, &mut self.memo, &mut self.run) {
                 Move::Finished => {
                     self.at += 1;
-                    self.memo = Memo::default();
+                    self.memo = Memo { before: self.run.clicked.iter().cloned().collect(), ..Memo::default() };
                 }
                 Move::Stuck(reason, message) => {
                     if step.optional {
@@ -169,6 +171,9 @@ impl Plan {
             return Decision::GiveUp { reason: "too_many_steps".to_owned(), message: format!("more than {MOST_ACTS} acts") };
         }
         self.run.texts = view.nodes.iter().filter_map(|n| n.text.clone()).collect();
+        if let Action::Click { id, .. } = &action {
+            self.run.clicked = Some(id.clone());
+        }
         match &action {
             Action::Click { .. } | Action::Press { .. } | Action::ClickAt { .. } => self.run.edited = false,
             Action::Type { .. } | Action::Select { .. } | Action::Check { .. } | Action::Set { .. } | Action::Drag { .. } => self.run.edited = true,

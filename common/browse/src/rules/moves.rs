@@ -146,11 +146,21 @@ pub fn slide(page: &Page<'_>, value: f64, ordinal: Option<Ordinal>, memo: &mut M
     let wanted = format!("{value}");
     if handles.is_empty() {
         let Some(field) = at.index(spins.len()).map(|i| spins[i].clone()) else { return wait_or(memo, not_found("a slider")) };
-        if field.node.value.as_deref().and_then(number).is_some_and(|n| (n - value).abs() < 1e-9) || memo.acted {
+        let held = field.node.value.as_deref().and_then(number);
+        if held.is_some_and(|n| (n - value).abs() < 1e-9) {
             return Move::Finished;
         }
-        memo.acted = true;
-        return Move::Act(Action::Type { id: Some(field.id.to_owned()), text: wanted, clear: true, enter: false });
+        if !memo.acted {
+            memo.acted = true;
+            return Move::Act(Action::Type { id: Some(field.id.to_owned()), text: wanted, clear: true, enter: false });
+        }
+        // Some take no typing, but the arrow keys.
+        memo.phase += 1;
+        if memo.phase > 80 {
+            return Move::Stuck("no_progress", format!("the field does not take {value}"));
+        }
+        let keys = if held.unwrap_or_default() < value { "ArrowUp" } else { "ArrowDown" };
+        return Move::Act(Action::Press { keys: keys.to_owned() });
     }
     let Some(found) = at.index(handles.len()).map(|i| handles[i].clone()) else { return wait_or(memo, not_found("a slider")) };
     let shown = shown_value(page, &found);

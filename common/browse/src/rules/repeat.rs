@@ -16,7 +16,7 @@ pub fn ascending(page: &Page<'_>, _target: &Target, drag: bool, memo: &mut Memo)
         .into_iter()
         .filter_map(|f| Some((value(f.node)?, f)))
         .collect();
-    if list.is_empty() && memo.tried.is_empty() {
+    if list.is_empty() && memo.points.is_empty() {
         return wait_or(memo, not_found("a list of numbers"));
     }
     if drag {
@@ -30,13 +30,14 @@ pub fn ascending(page: &Page<'_>, _target: &Target, drag: bool, memo: &mut Memo)
         return Move::Act(Action::Drag { from: Spot::Element(from.id.to_owned()), to: Spot::Point(to) });
     }
     list.sort_by(|a, b| a.0.total_cmp(&b.0));
-    match list.iter().find(|(_, f)| !memo.tried.iter().any(|id| id == f.id)) {
-        Some((_, found)) => {
-            memo.tried.push(found.id.to_owned());
-            Move::Act(click(found.id))
-        }
-        None => Move::Finished,
+    // The numbers may be covered after the first click: their places are kept.
+    if memo.points.is_empty() {
+        memo.points = list.iter().map(|(_, f)| f.node.middle()).collect();
     }
+    let Some([x, y]) = memo.points.get(memo.done).copied() else { return Move::Finished };
+    memo.done += 1;
+    #[expect(clippy::cast_precision_loss, reason = "pixels are bounded")]
+    Move::Act(Action::ClickAt { x: x as f64, y: y as f64 })
 }
 
 /// Selects all of an editor and presses the button of a style.
@@ -87,7 +88,12 @@ pub fn best(page: &Page<'_>, most: bool, measure: Measure, words: &[String], mem
             memo.acted = true;
             Move::Act(click(id))
         }
-        None => wait_or(memo, not_found("several things to compare")),
+        // Results of a search take their time.
+        None if memo.phase < 6 => {
+            memo.phase += 1;
+            Move::Act(Action::Wait { text: None, seconds: Some(1.0) })
+        }
+        None => not_found("several things to compare"),
     }
 }
 

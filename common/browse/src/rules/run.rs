@@ -27,6 +27,8 @@ pub struct Memo {
     pub count: u32,
     /// Ids that were used for it.
     pub tried: Vec<String>,
+    /// What the step before it clicked.
+    pub before: Vec<String>,
     /// Ids of the page when the step began.
     pub ids: Option<Vec<String>>,
     pub numbers: Vec<f64>,

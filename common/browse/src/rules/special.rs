@@ -3,7 +3,7 @@
 use super::step::{How, Measure, Place, Step, Value, Wanted, What};
 use super::target::{Kind, Many, Relation, Target};
 use super::words::{Token, count, fold, joined, number, ordinal};
-use super::{dates, verbs};
+use super::dates;
 
 type Read = Option<Vec<What>>;
 
@@ -181,7 +181,6 @@ fn side_of(tokens: &[Token]) -> Target {
 
 /// "drag X to Y", "drag X to the 2nd position", "drag X left".
 pub fn drag(rest: &[Token]) -> Read {
-    let rest = verbs::without_purpose(rest);
     let at = rest.iter().position(|t| t.is(&["to", "into", "onto", "in", "inside", "so", "left", "right", "up", "down", "over"]) )?;
     if at == 0 {
         return None;

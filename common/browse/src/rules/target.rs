@@ -78,6 +78,7 @@ const COLOURS: [&str; 26] = [
 pub fn colours(word: &str) -> &'static [&'static str] {
     match word {
         "red" => &["red"],
+        "reddish" => &["red", "brown", "pink"],
         "maroon" => &["red", "brown"],
         "green" => &["green"],
         "lime" => &["green"],
@@ -185,6 +186,17 @@ impl Target {
                 continue;
             }
             let bare = name.is_empty() && !target.quoted;
+            if token.is(&["widget", "control"]) && target.quoted {
+                // The name of a role: a "checkbox" widget.
+                let said = fold(&name.join(" "));
+                if let Some(known) = kind(&said).or_else(|| (said == "text").then_some(Kind::Field)) {
+                    target.kind = Some(known);
+                    name.clear();
+                    full.clear();
+                }
+                at += 1;
+                continue;
+            }
             if token.is(&["labeled", "labelled", "called", "named", "titled", "saying", "says", "reading"]) {
                 name.clear();
                 full.clear();
@@ -201,7 +213,19 @@ impl Target {
             }
             if (!bare || target.kind.is_some() || target.ordinal.is_some()) && target.near.is_none() {
                 if let Some((relation, used)) = relation(tokens, at) {
-                    let rest = &tokens[at + used..];
+                    let mut rest = &tokens[at + used..];
+                    // "the button in the dialog labeled X": the label is the button's.
+                    let label = rest.iter().position(|t| t.is(&["labeled", "labelled", "called", "named", "titled", "saying"]));
+                    if let Some(label) = label.filter(|_| !target.quoted && name.is_empty()) {
+                        let words: Vec<&str> = rest[label + 1..].iter().map(|t| t.text.as_str()).collect();
+                        target.quoted = rest.get(label + 1).is_some_and(|t| t.quoted);
+                        name.push(if target.quoted { words[0] } else { "" });
+                        if !target.quoted {
+                            name = words;
+                        }
+                        full.clone_from(&name);
+                        rest = &rest[..label];
+                    }
                     target.set_near(relation, rest);
                     break;
                 }

@@ -123,12 +123,20 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     // "click A and B", "click A, B and C": several things of one verb.
     for part in several(rest) {
         let target = reading.target(part);
-        if target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none() {
+        let empty = target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none();
+        if empty || is_beyond(part) {
             return None;
         }
         steps.push(click_step(target, how, reading));
     }
     (!steps.is_empty()).then_some(steps)
+}
+
+/// Whether a thing is described by what only a person sees or judges: its geometry, what it means.
+fn is_beyond(tokens: &[Token]) -> bool {
+    let geometry = ["center", "centre", "midpoint", "mid-point", "coordinate", "coordinates", "angle"];
+    let judged = tokens.windows(2).any(|w| w[0].is(&["that", "which"]) && !w[1].is(&["says", "is", "has", "reads"]));
+    tokens.iter().any(|t| t.is(&geometry)) || judged
 }
 
 /// Parts of a list in which each part is quoted or has its own article.
@@ -293,7 +301,15 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
         return None;
     }
     let clear_of = |t: &Token| t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"]);
-    let cart = rest.iter().position(|t| t.is(&["to"])).filter(|_| verb.is(&["add"]));
+    let to = rest.iter().rposition(|t| t.is(&["to"])).filter(|_| verb.is(&["add"]));
+    if to.is_none() && verb.is(&["add"]) && rest.iter().any(|t| t.is(&["to"])) {
+        return None;
+    }
+    let lists = ["cart", "basket", "bag", "list", "wishlist", "favorites", "favourites"];
+    let cart = to.filter(|at| rest[*at..].iter().any(|t| t.is(&lists)));
+    if to.is_some() && cart.is_none() {
+        return None;
+    }
     let mut name = verb.low.clone();
     let mut object = rest;
     if let Some(at) = cart {
