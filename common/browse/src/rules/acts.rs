@@ -1,0 +1,148 @@
+//! Clicks: of one thing, of several, through menus, and of what is behind something else.
+
+use super::Run;
+use super::explore::reveal;
+use super::find::{Found, Page};
+use super::run::{Memo, Move, click as click_on, not_found, wait_or};
+use super::step::How;
+use super::target::{Kind, Many, Target};
+use super::words::fold;
+use crate::action::Action;
+
+/// Clicks what the target names.
+pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &mut Memo, run: &mut Run) -> Move {
+    if target.many != Many::One {
+        return several(page, target, memo, run);
+    }
+    if memo.acted {
+        return Move::Finished;
+    }
+    let context = run.context.clone();
+    let found = page.one(target, context.as_deref()).filter(|f| f.sure || !explore);
+    let found = match (found, target.theirs, context.as_deref()) {
+        (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
+        (found, _, _) => found,
+    };
+    if let Some(found) = found {
+        if found.node.is("disabled") {
+            return wait_or(memo, Move::Stuck("disabled", format!("\"{}\" cannot be used now", target.said)));
+        }
+        run.sure &= found.sure;
+        memo.acted = true;
+        return Move::Act(act(found.id, how));
+    }
+    // A text that nothing else names can be clicked where it stands.
+    let nth_missing = target.ordinal.is_some() && target.kind == Some(Kind::Result);
+    if let Some(action) = text_at(page, target, run).filter(|_| !nth_missing) {
+        memo.acted = true;
+        return Move::Act(action);
+    }
+    if nth_missing {
+        if let Some(action) = next_results(page, target, memo) {
+            return action;
+        }
+    }
+    let near = target.near.as_ref().map(|n| n.1.as_str()).or(context.as_deref());
+    if explore && memo.waits == 0 {
+        // What was just opened may still be on its way.
+        return wait_or(memo, Move::Finished);
+    }
+    reveal(page, memo, near, explore).unwrap_or_else(|| wait_or(memo, not_found(&target.said)))
+}
+
+fn act(id: &str, how: How) -> Action {
+    let id = id.to_owned();
+    match how {
+        How::Hover => Action::Hover { id },
+        _ => Action::Click { id, double: how == How::Double, right: how == How::Right },
+    }
+}
+
+/// The link or value beside the label: "their address".
+fn labelled<'a>(page: &Page<'a>, target: &Target) -> Option<Found<'a>> {
+    let at = (0..page.view.nodes.len()).find(|i| super::find::likeness(page.view.nodes[*i].words(), &target.name) >= 60 || super::find::likeness(&target.name, page.view.nodes[*i].words()) >= 60)?;
+    page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found { node, id, index, sure: true })
+}
+
+/// A text that is no element: the element around it, or its place.
+fn text_at(page: &Page<'_>, target: &Target, run: &mut Run) -> Option<Action> {
+    if target.name.is_empty() || target.ordinal.is_some() || matches!(target.kind, Some(Kind::Button | Kind::Field | Kind::Checkbox | Kind::Radio | Kind::Icon)) {
+        return None;
+    }
+    let texts: Vec<_> = page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
+    let (first, exact) = (*texts.first()?, texts.len() == 1);
+    let node = &page.view.nodes[first];
+    run.sure &= exact && fold(node.words()) == target.name;
+    if let Some(inside) = &node.inside {
+        return Some(click_on(inside));
+    }
+    #[expect(clippy::cast_precision_loss, reason = "pixels are bounded")]
+    let [x, y] = node.middle().map(|side| side as f64);
+    (node.bounds[1] >= 0 && node.bounds[0] >= 0 && y < page.view.height).then_some(Action::ClickAt { x, y })
+}
+
+/// The nth result may stand on a later page: counts what the pages before it held.
+fn next_results(page: &Page<'_>, target: &Target, memo: &mut Memo) -> Option<Move> {
+    let count = page.all(&Target { ordinal: None, ..target.clone() }).0.len();
+    let super::words::Ordinal::Nth(n) = target.ordinal? else { return None };
+    if count == 0 || memo.done > 40 {
+        return None;
+    }
+    let before = memo.tried.len();
+    if let Some(found) = n.checked_sub(before + 1).filter(|at| *at < count) {
+        let list = page.all(&Target { ordinal: None, ..target.clone() }).0;
+        memo.acted = true;
+        return Some(Move::Act(click_on(list[found].id)));
+    }
+    let next = page.next_page()?;
+    memo.tried.extend((0..count).map(|_| String::new()));
+    memo.done += 1;
+    Some(Move::Act(click_on(next.id)))
+}
+
+/// Clicks everything that fits, each once.
+fn several(page: &Page<'_>, target: &Target, memo: &mut Memo, run: &mut Run) -> Move {
+    let (list, sure) = page.all(target);
+    let list: Vec<Found<'_>> = match &target.near {
+        Some((_, phrase)) => page.after_each(&list, phrase),
+        None => list,
+    };
+    let most = match target.many {
+        Many::Some(n) => n,
+        _ => list.len().max(memo.tried.len()),
+    };
+    if memo.tried.len() >= most && !memo.tried.is_empty() {
+        return Move::Finished;
+    }
+    run.sure &= sure;
+    let next = list.iter().find(|f| !memo.tried.iter().any(|id| id == f.id));
+    match next {
+        Some(found) => {
+            memo.tried.push(found.id.to_owned());
+            Move::Act(click_on(found.id))
+        }
+        None if !memo.tried.is_empty() && matches!(target.many, Many::All) => Move::Finished,
+        None => wait_or(memo, not_found(&target.said)),
+    }
+}
+
+/// Opens menus one in the other and clicks the last name.
+pub fn path(page: &Page<'_>, names: &[String], memo: &mut Memo, run: &mut Run) -> Move {
+    let Some(name) = names.get(memo.done) else { return Move::Finished };
+    let target = Target { said: name.clone(), name: name.clone(), full: name.clone(), ..Target::default() };
+    let Some(found) = page.one(&target, None) else {
+        // Some menus open by a click, not by the pointer.
+        memo.phase += 1;
+        return match memo.tried.last().cloned() {
+            Some(_) if memo.phase == 1 => Move::Act(Action::Wait { text: None, seconds: Some(1.0) }),
+            Some(last) if memo.phase == 2 => Move::Act(click_on(&last)),
+            _ => wait_or(memo, not_found(name)),
+        };
+    };
+    run.sure &= found.sure;
+    memo.done += 1;
+    memo.phase = 0;
+    memo.tried.push(found.id.to_owned());
+    let last = memo.done == names.len();
+    Move::Act(if last { click_on(found.id) } else { Action::Hover { id: found.id.to_owned() } })
+}

@@ -1,0 +1,206 @@
+//! A planner of rules: it reads a task into steps before anything is opened, or says what it does not understand, and then finds
+//! each step's target on the page. It tells success only where every target was found without doubt and every field holds what
+//! it should.
+
+mod acts;
+mod answer;
+mod choose;
+mod clause;
+mod dates;
+mod explore;
+mod fields;
+mod fill;
+mod find;
+mod finish;
+mod mail;
+mod moves;
+mod pick;
+mod read;
+mod repeat;
+mod run;
+mod special;
+mod step;
+mod target;
+mod verbs;
+mod words;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::action::Action;
+use crate::view::View;
+
+use run::{Memo, Move};
+use step::{Step, What};
+
+/// Most acts of one plan.
+const MOST_ACTS: u32 = 400;
+/// An act is done so often without any change of the page.
+const MOST_REPEATS: u32 = 3;
+
+/// Why a task is refused before it has a price.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotUnderstood {
+    /// Parts of the task, as they were written.
+    pub parts: Vec<String>,
+}
+
+/// What became of the last act.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Outcome {
+    pub error: Option<String>,
+    /// What lay over the point of a click.
+    pub covered: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// `goal` are the task's words for it.
+    Act { action: Action, goal: String },
+    /// `success` is `None` where the page does not show whether the goal is met.
+    Done { success: Option<bool>, output: Value },
+    /// `reason` is one of `target_not_found`, `act_failed`, `disabled`, `no_progress`, `too_many_steps`.
+    GiveUp { reason: String, message: String },
+}
+
+/// A task that was understood.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    steps: Vec<Step>,
+    schema: Option<Value>,
+    at: usize,
+    memo: Memo,
+    run: Run,
+}
+
+/// What a run of the plan found out so far.
+#[derive(Clone, Debug)]
+struct Run {
+    /// Every target was found without doubt.
+    sure: bool,
+    /// The value that a step found or copied.
+    kept: Option<String>,
+    /// What was found last; "their address" belongs to it.
+    context: Option<String>,
+    answer: Option<Value>,
+    /// A field was changed and no button pressed since.
+    edited: bool,
+    /// Texts of the page before the last act.
+    texts: Vec<String>,
+    /// The element that was clicked last.
+    clicked: Option<String>,
+    last: Option<(u64, u32)>,
+    acts: u32,
+}
+
+impl Plan {
+    /// Reads a task. With a start address the session has opened it already; an output schema asks for values of the last page.
+    ///
+    /// # Errors
+    /// The parts of the task that no rule reads.
+    pub fn read(task: &str, start_url: Option<&str>, output_schema: Option<&Value>) -> Result<Self, NotUnderstood> {
+        let mut steps = read::read(task).map_err(|parts| NotUnderstood { parts })?;
+        let opens = |step: &Step| matches!((&step.what, start_url), (What::Open(url), Some(start)) if verbs::address(start).as_ref() == Some(url));
+        // Opening the start address again would only lose what is on the page.
+        if steps.len() > 1 && steps.first().is_some_and(opens) {
+            steps.remove(0);
+        }
+        let asks_rows = steps.iter().any(|s| matches!(s.what, What::Ask(answer::Question::Rows)));
+        if asks_rows && output_schema.is_none() {
+            let parts = steps.iter().filter(|s| matches!(s.what, What::Ask(answer::Question::Rows))).map(|s| format!("{} (without an output schema)", s.said));
+            return Err(NotUnderstood { parts: parts.collect() });
+        }
+        let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), clicked: None, last: None, acts: 0 };
+        Ok(Self { steps, schema: output_schema.cloned(), at: 0, memo: Memo::default(), run })
+    }
+
+    /// How many steps the task writes out.
+    #[must_use]
+    pub fn written_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The next act, from what the page shows now and what became of the last act.
+    pub fn next(&mut self, view: &View, outcome: Option<&Outcome>) -> Decision {
+        if let Some(decision) = self.dialog(view) {
+            return decision;
+        }
+        if let Some(outcome) = outcome {
+            if let Some(failed) = self.failed(outcome) {
+                return failed;
+            }
+        }
+        let page = find::Page::new(view);
+        // A step may be over without an act; there are only so many steps.
+        while let Some(step) = self.steps.get(self.at) {
+            match run::step(step, &page, &mut self.memo, &mut self.run) {
+                Move::Finished => {
+                    self.at += 1;
+                    self.memo = Memo { before: self.run.clicked.iter().cloned().collect(), ..Memo::default() };
+                }
+                Move::Stuck(reason, message) => {
+                    if step.optional {
+                        self.at += 1;
+                        self.memo = Memo::default();
+                        continue;
+                    }
+                    return Decision::GiveUp { reason: reason.to_owned(), message };
+                }
+                Move::Act(action) => return self.act(action, view),
+            }
+        }
+        finish::finish(&page, &self.run, &self.steps, self.schema.as_ref())
+    }
+
+    fn act(&mut self, action: Action, view: &View) -> Decision {
+        let goal = self.steps.get(self.at).map(|step| step.said.clone()).unwrap_or_default();
+        let mut hash = DefaultHasher::new();
+        (self.at, format!("{action:?}"), serde_json::to_string(view).unwrap_or_default()).hash(&mut hash);
+        let print = hash.finish();
+        let repeats = self.run.last.filter(|(last, _)| *last == print).map_or(1, |(_, n)| n + 1);
+        self.run.last = Some((print, repeats));
+        self.run.acts += 1;
+        if repeats > MOST_REPEATS {
+            return Decision::GiveUp { reason: "no_progress".to_owned(), message: format!("\"{goal}\": the page does not change") };
+        }
+        if self.run.acts > MOST_ACTS {
+            return Decision::GiveUp { reason: "too_many_steps".to_owned(), message: format!("more than {MOST_ACTS} acts") };
+        }
+        self.run.texts = view.nodes.iter().filter_map(|n| n.text.clone()).collect();
+        if let Action::Click { id, .. } = &action {
+            self.run.clicked = Some(id.clone());
+        }
+        match &action {
+            Action::Click { .. } | Action::Press { .. } | Action::ClickAt { .. } => self.run.edited = false,
+            Action::Type { .. } | Action::Select { .. } | Action::Check { .. } | Action::Set { .. } | Action::Drag { .. } => self.run.edited = true,
+            _ => {}
+        }
+        Decision::Act { action, goal }
+    }
+
+    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted; only a
+    /// text that is asked for is nowhere in the task.
+    fn dialog(&mut self, view: &View) -> Option<Decision> {
+        let dialog = view.dialog.as_ref()?;
+        if dialog.kind == "prompt" {
+            return Some(Decision::GiveUp { reason: "target_not_found".to_owned(), message: "the page asks for a text in a dialog".to_owned() });
+        }
+        self.run.sure = self.run.sure && dialog.kind != "confirm";
+        Some(self.act(Action::Dialog { accept: true, text: None }, view))
+    }
+
+    fn failed(&mut self, outcome: &Outcome) -> Option<Decision> {
+        let error = outcome.error.as_deref()?;
+        self.memo.errors += 1;
+        self.memo.acted = false;
+        if self.memo.errors < 3 {
+            return None;
+        }
+        let step = self.steps.get(self.at)?;
+        Some(Decision::GiveUp { reason: "act_failed".to_owned(), message: format!("\"{}\": {error}", step.said) })
+    }
+}

@@ -1,0 +1,123 @@
+//! Reads a task into steps: sentences into clauses, each clause by its verb. What no rule reads makes the whole task refused.
+
+use super::clause::{Clause, clauses};
+use super::step::{Step, What};
+use super::target::Target;
+use super::words::{Token, joined, tokens};
+use super::{answer, choose, fill, mail, special, verbs};
+
+/// Longest task, in bytes.
+const MOST_TASK: usize = 20_000;
+/// Most steps of a task.
+const MOST_STEPS: usize = 200;
+
+/// What the clauses before one leave to it.
+#[derive(Default)]
+pub struct Reading {
+    /// It is to be looked for behind tabs, sections, menus and pages.
+    pub explore: bool,
+    /// A phrase that says where: "For the user @leo, …".
+    pub context: Option<String>,
+    pub optional: bool,
+    /// A value was found or copied.
+    pub kept: bool,
+    pub steps: Vec<Step>,
+}
+
+/// Reads a task.
+///
+/// # Errors
+/// The words that were not understood.
+pub fn read(task: &str) -> Result<Vec<Step>, Vec<String>> {
+    if task.len() > MOST_TASK {
+        return Err(vec![format!("the task is longer than {MOST_TASK} bytes")]);
+    }
+    let mut words = tokens(task);
+    if words.first().is_some_and(|t| t.is(&["task"]) && t.after == Some(':')) {
+        words.remove(0);
+    }
+    if let Some(steps) = mail::read(&words).or_else(|| special::read(&words)) {
+        return Ok(steps);
+    }
+    let mut reading = Reading::default();
+    let mut failed = Vec::new();
+    let list = clauses(&words);
+    for (at, clause) in list.iter().enumerate() {
+        match one(clause, list.get(at + 1), &mut reading) {
+            Some(what) => reading.push(&clause.tokens, what),
+            None => failed.push(joined(&clause.tokens)),
+        }
+    }
+    if reading.steps.is_empty() && failed.is_empty() {
+        failed.push(task.chars().take(200).collect());
+    }
+    if reading.steps.len() > MOST_STEPS {
+        failed.push(format!("more than {MOST_STEPS} steps"));
+    }
+    if failed.is_empty() { Ok(reading.steps) } else { Err(failed) }
+}
+
+impl Reading {
+    fn push(&mut self, said: &[Token], whats: Vec<What>) {
+        for what in whats {
+            self.steps.push(Step { said: joined(said), what, optional: self.optional });
+        }
+    }
+
+    /// A target with what was said before it.
+    #[must_use]
+    pub fn target(&self, tokens: &[Token]) -> Target {
+        let mut target = Target::read(tokens);
+        if target.near.is_none() {
+            target.near = self.context.clone().map(|phrase| (super::target::Relation::Of, phrase));
+        }
+        target
+    }
+}
+
+/// The steps of a clause; `None` if no rule reads it.
+fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<Vec<What>> {
+    let tokens = &clause.tokens;
+    let first = tokens.first()?;
+    reading.optional = clause.optional;
+    if clause.context {
+        reading.context = Some(super::clause::phrase(&tokens[1..])).filter(|p| !p.is_empty());
+        return Some(Vec::new());
+    }
+    if !clause.follows {
+        reading.explore = false;
+    }
+    let next_finds = next.is_some_and(|n| n.tokens.first().is_some_and(|t| t.is(&["find", "locate"])));
+    let rest = &tokens[1..];
+    let read = match first.low.as_str() {
+        _ if first.quoted => None,
+        "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
+        "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
+        "switch" | "navigate" | "browse" if verbs::through(rest) => verbs::explore(reading),
+        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "return" if !rest.is_empty() => verbs::open(first, rest, reading),
+        "click" | "tap" | "press" | "hit" | "push" | "doubleclick" | "double-click" | "right-click" => verbs::click(first, rest, reading),
+        "double" | "right" if rest.first().is_some_and(|t| t.is(&["click"])) => verbs::click(first, &rest[1..], reading),
+        "select" | "choose" | "pick" | "set" | "use" | "mark" => choose::read(first, rest, reading),
+        "check" | "tick" | "uncheck" | "untick" | "enable" | "disable" | "toggle" | "turn" => choose::check(first, rest, reading),
+        "enter" | "type" | "fill" | "input" | "write" | "put" | "insert" | "paste" | "complete" => fill::read(rest, reading),
+        "copy" => verbs::copy(rest, reading),
+        "search" => fill::search(rest),
+        "log" | "login" | "sign" if !fill::is_log_out(rest) => fill::log_in(rest),
+        "drag" | "move" => special::drag(rest),
+        "expand" | "collapse" | "unfold" => verbs::expand(rest),
+        "switch" => verbs::switch(rest, reading),
+        "scroll" => verbs::scroll(rest),
+        "wait" => verbs::wait(rest),
+        "hover" => verbs::hover(rest, reading),
+        "focus" => verbs::focus(rest, reading),
+        "highlight" => Some(vec![What::Highlight(Target::read(rest))]),
+        "submit" => verbs::submit(rest, reading),
+        "close" | "dismiss" => verbs::close(rest, reading),
+        "generate" | "solve" | "sort" | "order" | "buy" | "book" => special::clause(first, rest),
+        "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
+        "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is" | "are" | "who" | "when"
+        | "where" | "list" | "count" | "give" | "does" | "note" => answer::read(first, rest).map(|q| vec![What::Ask(q)]),
+        _ => verbs::generic(first, rest, reading),
+    };
+    read
+}

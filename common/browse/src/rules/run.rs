@@ -1,0 +1,175 @@
+//! One step on the page that is there now.
+
+use super::find::Page;
+use super::step::{Edge, Step, What};
+use super::target::{Kind, Target};
+use super::{Run, acts, answer, explore, fields, finish, moves, pick, repeat};
+use crate::action::Action;
+
+/// What a step does next.
+pub enum Move {
+    Act(Action),
+    Finished,
+    /// A reason of `Decision::GiveUp`, and a message.
+    Stuck(&'static str, String),
+}
+
+/// What a step remembers between its acts.
+#[derive(Clone, Debug, Default)]
+pub struct Memo {
+    /// Its act was done.
+    pub acted: bool,
+    pub errors: u32,
+    pub waits: u32,
+    /// Phase of a step with several.
+    pub phase: u32,
+    /// Acts of the step.
+    pub count: u32,
+    /// Ids that were used for it.
+    pub tried: Vec<String>,
+    /// What the step before it clicked.
+    pub before: Vec<String>,
+    /// Ids of the page when the step began.
+    pub ids: Option<Vec<String>>,
+    pub numbers: Vec<f64>,
+    /// Points of a handle at both ends of its track.
+    pub points: Vec<[i64; 2]>,
+    pub done: usize,
+}
+
+/// How often a step waits for what is not there yet.
+const MOST_WAITS: u32 = 2;
+/// Acts of one step.
+const MOST_STEP_ACTS: u32 = 120;
+
+pub fn not_found(what: &str) -> Move {
+    Move::Stuck("target_not_found", format!("\"{what}\" is not on the page"))
+}
+
+/// Waits for what is not there yet, or gives up.
+pub fn wait_or(memo: &mut Memo, otherwise: Move) -> Move {
+    if memo.waits < MOST_WAITS {
+        memo.waits += 1;
+        return Move::Act(Action::Wait { text: None, seconds: Some(1.0) });
+    }
+    otherwise
+}
+
+pub fn click(id: &str) -> Action {
+    Action::Click { id: id.to_owned(), double: false, right: false }
+}
+
+/// Acts once, then the step is over.
+fn once(memo: &mut Memo, action: Action) -> Move {
+    if memo.acted {
+        return Move::Finished;
+    }
+    memo.acted = true;
+    Move::Act(action)
+}
+
+/// The next move of a step.
+pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Move {
+    if memo.ids.is_none() {
+        memo.ids = Some(page.elements().map(|(_, _, id)| id.to_owned()).collect());
+    }
+    memo.count += 1;
+    if memo.count > MOST_STEP_ACTS {
+        return Move::Stuck("no_progress", format!("\"{}\" took too many acts", step.said));
+    }
+    match &step.what {
+        What::Open(url) => once(memo, Action::Open { url: url.clone() }),
+        What::Back => once(memo, Action::Back {}),
+        What::Press(keys) => once(memo, Action::Press { keys: keys.clone() }),
+        What::Click { target, how, explore } => acts::click(page, target, *how, *explore, memo, run),
+        What::Path(names) => acts::path(page, names, memo, run),
+        What::Fill { value, field, .. } => fields::fill(page, value, field, memo, run),
+        What::FillLabelled => fields::fill_labelled(page, memo),
+        What::Choose { names, list } => pick::choose(page, names, list.as_ref(), memo, run),
+        What::Check { target, on } => pick::check(page, target, *on, memo, run),
+        What::Scroll { target, to } => scroll(page, target.as_ref(), *to, memo),
+        What::Expand(target) => explore::expand(page, target.as_ref(), memo),
+        What::Wait { text, seconds } => wait(page, text.as_deref(), *seconds, memo),
+        What::Find(target) => explore::find(page, target, memo, run),
+        What::Word { ordinal, area } => {
+            let text = match area {
+                Some(area) => page.all(area).0.first().and_then(|f| f.node.value.clone()),
+                None => page.view.nodes.iter().filter_map(|n| n.text.clone()).max_by_key(String::len),
+            };
+            let words: Vec<&str> = text.as_deref().unwrap_or_default().split_whitespace().collect();
+            let Some(word) = ordinal.index(words.len()) else { return not_found(&step.said) };
+            run.kept = Some(words[word].trim_matches(|c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?')).to_owned());
+            Move::Finished
+        }
+        What::Copy(target) => {
+            let found = page.one(target, None);
+            let text = found.and_then(|f| f.node.value.clone().or_else(|| Some(f.node.words().to_owned())));
+            run.kept = text.filter(|t| !t.is_empty());
+            if run.kept.is_some() { Move::Finished } else { not_found(&target.said) }
+        }
+        What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
+        What::Search { text, parts } => fields::search(page, text, parts, memo, run),
+        What::Submit => submit(page, memo),
+        What::Date { date, field } => fields::date(page, *date, field.as_ref(), memo, run),
+        What::Time { text, field } => fields::time(page, text, field.as_ref(), memo, run),
+        What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),
+        What::Colour(colour) => fields::colour(page, colour, memo),
+        What::Drag { what, to } => moves::drag(page, what, to, memo, run),
+        What::Ascending { target, drag } => repeat::ascending(page, target, *drag, memo),
+        What::Highlight(target) => moves::highlight(page, target, memo),
+        What::Style { style, .. } => repeat::style(page, style, memo),
+        What::Best { most, measure, words } => repeat::best(page, *most, *measure, words, memo),
+        What::Until { button, wanted } => repeat::until(page, button, *wanted, memo),
+        What::Guess { least, most } => repeat::guess(page, *least, *most, memo),
+        What::Ask(question) => {
+            if *question == answer::Question::Rows {
+                return Move::Finished;
+            }
+            match answer::answer(page, question) {
+                Some((said, sure)) => {
+                    run.answer = Some(said);
+                    run.sure = run.sure && sure;
+                    Move::Finished
+                }
+                None => wait_or(memo, not_found(&step.said)),
+            }
+        }
+    }
+}
+
+fn submit(page: &Page<'_>, memo: &mut Memo) -> Move {
+    let action = match finish::submit_button(page) {
+        Some(id) => click(id),
+        None => Action::Press { keys: "Enter".to_owned() },
+    };
+    once(memo, action)
+}
+
+fn scroll(page: &Page<'_>, target: Option<&Target>, to: Edge, memo: &mut Memo) -> Move {
+    let id = target.and_then(|target| {
+        page.one(target, None).map(|f| f.id.to_owned()).or_else(|| page.all(&Target { kind: Some(Kind::Area), ..Target::default() }).0.first().map(|f| f.id.to_owned()))
+    });
+    let far = 1_000_000.0;
+    let height = page.view.height.clamp(200.0, 5_000.0) * 0.8;
+    let dy = match to {
+        Edge::Top => -far,
+        Edge::Bottom => far,
+        Edge::Up => -height,
+        Edge::Down => height,
+    };
+    once(memo, Action::Scroll { id, dx: 0.0, dy })
+}
+
+fn wait(page: &Page<'_>, text: Option<&str>, seconds: u32, memo: &mut Memo) -> Move {
+    let Some(text) = text else {
+        return once(memo, Action::Wait { text: None, seconds: Some(f64::from(seconds)) });
+    };
+    if !page.mentions(&super::words::fold(text)).is_empty() {
+        return Move::Finished;
+    }
+    if memo.acted {
+        return not_found(text);
+    }
+    memo.acted = true;
+    Move::Act(Action::Wait { text: Some(text.to_owned()), seconds: Some(f64::from(seconds)) })
+}
