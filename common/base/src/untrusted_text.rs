@@ -11,6 +11,9 @@ use icu_properties::{CodePointMapData, CodePointSetData};
 
 use crate::digest;
 
+/// What is said of a text that [`hides_something`].
+pub const HIDES: &str = "must not contain control or invisible characters";
+
 const ZWNJ: char = '\u{200c}';
 const ZWJ: char = '\u{200d}';
 /// Marks of one letter that are skipped in search of the letter. More could make the search slow.

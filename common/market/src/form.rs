@@ -2,15 +2,15 @@
 
 use base::input::{self, FieldError};
 use base::money::Usdc;
-use base::untrusted_text::hides_something;
+use base::untrusted_text::{HIDES, hides_something};
 use evm::Address;
 use platform::net::{FetchPolicy, check_url};
 use serde_json::{Map, Value};
 use tools::safety::names::likeness;
 use url::Url;
 
-use super::schema::under;
 use super::soul::{RESERVED, Slug};
+use schema::under;
 
 const MIN_TEXT_BYTES: usize = 10;
 /// Largest soul.md: 50 KB.
@@ -89,9 +89,6 @@ pub fn text(min: usize, max: usize) -> impl Fn(&Value) -> Result<String, Wrong> 
         }
     }
 }
-
-/// The error for a text that [`hides_something`].
-pub const HIDES: &str = "must not contain control or invisible characters";
 
 /// A text shown in prices and lists: no invisible or direction-changing characters, and at least one visible character
 /// unless `min` is 0. `lines` allows line breaks and tabs.

@@ -59,7 +59,6 @@ pub mod registration;
 pub mod registry;
 pub mod reputation;
 pub mod safety;
-pub mod schema;
 pub mod search;
 pub mod seller;
 pub mod service;

@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use super::Market;
 use super::afford::{self, TextOf};
-use super::schema;
 use super::service::{self, Conditions, Executor, Service, Terms};
 use super::soul::{self, Soul, TextVersion};
 

@@ -61,7 +61,7 @@ pub async fn register(
         (Ok(form), Ok(service)) => (form, service),
         (form, service) => {
             let mut errors = form.err().unwrap_or_default();
-            errors.extend(super::schema::under("service", service.err().unwrap_or_default()));
+            errors.extend(schema::under("service", service.err().unwrap_or_default()));
             return Err(ApiError::InvalidRequest(errors));
         }
     };

@@ -15,10 +15,10 @@ use tools::spec::Catalog;
 use super::afford::{self, TextOf};
 use super::category::Category;
 use super::form::{Reader, Wrong, boolean, dollars, shown, slug, text, whole, wrong};
-use super::schema::{self, under};
 use super::service::{Executor, MAX_TEST_CASES, Service, Terms, TestCase};
 use super::service_runner::MOST_EXECUTION;
 use super::soul::Slug;
+use schema::under;
 
 const LEAST_PRICE: Usdc = Usdc::from_micro(10_000);
 const MOST_PRICE: Usdc = Usdc::from_micro(1_000_000_000);

@@ -31,7 +31,7 @@ use super::service::{self, Executor, Service, Terms};
 use super::slots;
 use super::soul::{self, Soul};
 use super::trials::{self, Due, Trial, TrialMeter};
-use super::{schema, webhook};
+use super::webhook;
 
 /// Timeout of a job webhook. A slow endpoint must not delay other sellers' jobs in the queue; the worker is reminded
 /// later.

@@ -58,10 +58,10 @@ use tools::spec::Catalog;
 use uuid::Uuid;
 
 use crate::Market;
-use crate::schema::under;
 use error::{CheckoutError, json_path};
 use goods::{Found, Goods};
 use request::{Asked, Cart, Credential};
+use schema::under;
 use session::{Message, Price, Session, State, VALIDITY};
 use view::View;
 

@@ -1,5 +1,5 @@
-//! JSON schemas written by sellers, and validation of values against them. Both are untrusted: a schema or an input may
-//! try to exhaust time and memory.
+//! JSON schemas written by strangers (sellers, callers), and validation of values against them. Both are untrusted: a schema or
+//! an input may try to exhaust time and memory.
 //!
 //! A schema is admitted before it is stored ([`admit`]): at most 16 KB, references only into itself and without cycles,
 //! no exponential growth, few and small patterns for an engine without backtracking. These limits bound the rest:
@@ -19,13 +19,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::digest::{canonical_json, sha256};
 use base::input::{FieldError, depth};
-use base::untrusted_text::hides_something;
+use base::untrusted_text::{HIDES, hides_something};
 use evm::Word;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use crate::form::HIDES;
 use admit::{Cost, dotted};
 
 /// Largest input or result, in bytes of JSON, and its deepest nesting.
@@ -53,10 +52,10 @@ struct Compiled {
 /// Most recently used last.
 static CACHE: Mutex<Vec<(Word, Arc<Compiled>)>> = Mutex::new(Vec::new());
 
-/// Checks a seller's schema. Error paths start at the schema's root.
+/// Checks a schema before it is stored. Error paths start at the schema's root.
 pub fn admit(schema: &Value) -> Result<(), Vec<FieldError>> {
     compile(schema)?;
-    // Buyers and their models read it.
+    // People and models read it.
     if hides_anywhere(schema) { Err(vec![FieldError::new("", HIDES)]) } else { Ok(()) }
 }
 
