@@ -10,6 +10,7 @@ use ledger::payments::settle::Tags;
 use ledger::signing::ReceiptSigner;
 use ledger::webhooks::secret::SigningKey;
 use platform::config::{Config, Platforms};
+use platform::seal::Sealer;
 use platform::store::StoreError;
 use platform::store::aws::SignedHttp;
 use ring::hmac;
@@ -30,6 +31,8 @@ pub struct ServiceKeys {
     pub webhooks: SigningKey,
     /// Derives the keys that sign mails, and authenticates links in them.
     pub mail: Word,
+    /// Seals what agents keep here in secret.
+    pub sealer: Sealer,
 }
 
 impl ServiceKeys {
@@ -41,6 +44,7 @@ impl ServiceKeys {
             settlements: Tags::new(&derived(secret, "settlements")),
             webhooks: SigningKey::new(&derived(secret, "webhooks")),
             mail: derived(secret, "mail"),
+            sealer: Sealer::new(derived(secret, "sealed")),
             receipts: ReceiptSigner::from_seed(&derived(secret, "receipts")).map_err(StoreError::new)?,
         })
     }

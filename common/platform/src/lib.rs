@@ -11,4 +11,5 @@ pub mod http;
 pub mod mail;
 pub mod net;
 pub mod providers;
+pub mod seal;
 pub mod store;

@@ -50,6 +50,7 @@ use ledger::budget::Budget;
 use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
 use platform::providers::{Browser, Dns, Model, Outbound};
+use platform::seal::Sealer;
 use platform::store::aws::SignedHttp;
 use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError, Write};
 use serde_json::{Map, Value};
@@ -148,7 +149,7 @@ pub struct Toolbox {
     pub blobs: Arc<dyn Blobs>,
     pub config: Arc<Config>,
     /// Fetches addresses given by a caller or a page, with guards.
-    pub fetcher: Fetcher,
+    pub fetcher: Arc<Fetcher>,
     /// Calls the providers that the operator configured.
     pub outbound: Outbound,
     /// DNS: mail servers and other records of a domain.
@@ -157,6 +158,8 @@ pub struct Toolbox {
     pub browser: Option<Browser>,
     /// Derives the keys that sign agents' mails, and authenticates links in them. Zero in functions that send none.
     pub mail_secret: [u8; 32],
+    /// Seals what agents keep here in secret. `None` in functions without the service's secret.
+    pub sealer: Option<Sealer>,
     /// The language model, if configured.
     pub model: Option<Model>,
     /// Judges the texts of inputs.
@@ -214,13 +217,14 @@ impl Toolbox {
         let contact = config.base_url.as_deref().unwrap_or("tools for software agents");
         let user_agent = format!("{}/{} (+{contact})", config.service_name, env!("CARGO_PKG_VERSION"));
         Ok(Toolbox {
-            fetcher: Fetcher::new(policy, &user_agent).map_err(StoreError::new)?,
+            fetcher: Arc::new(Fetcher::new(policy, &user_agent).map_err(StoreError::new)?),
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent)
                 .counted(db.clone(), clock.clone()),
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),
             mail_secret: [0; 32],
+            sealer: None,
             judge: Judge::configured(&config, http, clock.clone()),
             index: Arc::default(),
             index_queue: None,
