@@ -20,6 +20,9 @@ read: ## Pay for a page and read it with a stock client: make read URL=http://..
 site: ## Build a website: make site BRIEF="A bakery in Lyon. Sourdough 4.50 EUR …" NAME="Four Miche"
 	@local/site.sh
 
+browse: ## Do a task in a browser: make browse TASK='Open https://example.com. Read the heading.'
+	@local/browse.sh
+
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
 

@@ -57,7 +57,12 @@ async fn answer(stack: &Stack, function: &str, event: Value) -> Value {
                 scheduler::run(
                     &app.db,
                     &app.chain,
-                    scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries },
+                    scheduler::Queues {
+                        tools: &*stack.queue,
+                        souls: &*stack.souls,
+                        browser: &*stack.browser,
+                        deliveries: &*stack.deliveries
+                    },
                     &app.clock,
                 )
                 .await

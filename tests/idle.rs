@@ -60,7 +60,7 @@ impl Stage {
     async fn sweep(&self) -> Vec<String> {
         self.proxy.take_seen();
         let queue = &self.queue;
-        let queues = scheduler::Queues { tools: queue, souls: queue, deliveries: queue };
+        let queues = scheduler::Queues { tools: queue, souls: queue, browser: queue, deliveries: queue };
         scheduler::run(&self.scheduler, &self.chain, queues, &self.clock).await.expect("a run");
         self.proxy.take_seen().into_iter().map(|seen| seen.operation).collect()
     }

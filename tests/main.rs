@@ -78,6 +78,7 @@
 mod abuse;
 mod approvals;
 mod browser;
+mod browsing;
 mod budgets;
 mod builds;
 mod cards;

@@ -303,8 +303,9 @@ fn functions_that_price_tools_know_who_is_asked() {
     let mut pricing = 0;
     for (name, function) in members(&whole["Resources"]) {
         let own = &function["Properties"]["Environment"]["Variables"];
-        // What `builds` sells asks only the browser.
-        if function["Type"] != "AWS::Serverless::Function" || own["BROWSER_URL"].is_null() || name == "BuildsFunction" {
+        // What these sell and do asks only the browser.
+        let is_only = ["BuildsFunction", "BrowserFunction", "BrowserWorkerFunction"].contains(&name.as_str());
+        if function["Type"] != "AWS::Serverless::Function" || own["BROWSER_URL"].is_null() || is_only {
             continue;
         }
         pricing += 1;

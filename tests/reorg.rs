@@ -281,7 +281,12 @@ fn a_stalled_node_does_not_stop_the_sweeps_and_the_backlog_is_checked_in_one_loo
         for batch in 0..BATCHES {
             finality::note(&app.db, &format!("batch {batch}"), &settled, written).await.expect("a row");
         }
-        let queues = scheduler::Queues { tools: &*stack.queue, souls: &*stack.souls, deliveries: &*stack.deliveries };
+        let queues = scheduler::Queues {
+            tools: &*stack.queue,
+            souls: &*stack.souls,
+            browser: &*stack.browser,
+            deliveries: &*stack.deliveries,
+        };
         let config = ChainConfig { rpc_url: mute_node().await, ..stack.config.chain.clone() };
         let stalled = Chain::new(PlainHttp::new(None), &config);
         let begun = Instant::now();

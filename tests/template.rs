@@ -32,7 +32,7 @@ fn text(value: &Value) -> String {
 #[test]
 fn jobs_come_one_by_one() {
     let template = template();
-    for name in ["WorkerFunction", "ExecutorFunction"] {
+    for name in ["WorkerFunction", "ExecutorFunction", "BrowserWorkerFunction"] {
         let jobs = &template["Resources"][name]["Properties"]["Events"]["Jobs"]["Properties"];
         assert_eq!(jobs["BatchSize"], 1, "{name}");
     }

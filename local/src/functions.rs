@@ -23,7 +23,7 @@ use ledger::webhooks::Courier;
 use market::checkout::Checkout;
 use market::service_runner::SoulServiceRunner;
 use market::{Market, webhook};
-use platform::config::Config;
+use platform::config::{Config, browser_queue_beside};
 use platform::connections::Connections;
 use platform::mail::Mailer;
 use platform::net::FetchPolicy;
@@ -65,6 +65,7 @@ pub struct Queues {
     pub jobs: Arc<LocalQueue>,
     /// Jobs of sellers' services.
     pub souls: Arc<LocalQueue>,
+    pub browser: Arc<LocalQueue>,
     /// Webhook events.
     pub deliveries: Arc<LocalQueue>,
     /// Pages for the search index.
@@ -77,7 +78,7 @@ impl Default for Queues {
     fn default() -> Queues {
         let of_jobs = || Arc::new(LocalQueue::of_single_messages());
         let (deliveries, pages) = Default::default();
-        Queues { jobs: of_jobs(), souls: of_jobs(), deliveries, pages, mail: of_jobs() }
+        Queues { jobs: of_jobs(), souls: of_jobs(), browser: of_jobs(), deliveries, pages, mail: of_jobs() }
     }
 }
 
@@ -87,6 +88,7 @@ impl Queues {
         let queue = match url.rsplit('/').next().unwrap_or_default() {
             "agora-jobs" => &self.jobs,
             "agora-soul-jobs" => &self.souls,
+            "agora-browser-jobs" => &self.browser,
             "agora-deliveries" => &self.deliveries,
             "agora-index" => &self.pages,
             "agora-mail" => &self.mail,
@@ -108,6 +110,7 @@ pub struct Functions {
     pub toolboxes: BTreeMap<&'static str, Arc<Toolbox>>,
     pub worker: Arc<Engine>,
     pub executor: Arc<Engine>,
+    pub browser_worker: Arc<Engine>,
     pub courier: Arc<Courier>,
     pub indexer: Arc<Indexer>,
     pub scheduler: Scheduler,
@@ -124,6 +127,7 @@ pub struct Scheduler {
     pub app: App,
     pub tools: Arc<dyn Queue>,
     pub souls: Arc<dyn Queue>,
+    pub browser: Arc<dyn Queue>,
     pub deliveries: Arc<dyn Queue>,
     pub receipt_key: ledger::signing::PublicKey,
 }
@@ -150,6 +154,7 @@ impl SharedResources {
         let call_hooks = voice.keys().await?.webhooks;
         let voice = voice.gate(&[]).await?;
         let builds = open("builds").await?.gate(&[]).await?;
+        let browser = open("browser").await?.gate(&[]).await?;
         let hosting = open("hosting").await?;
         let hosting = hosting::router(Hosting::new(hosting.app.clone(), hosting.queue("JOB_QUEUE_URL")?));
         let credits = open("credits").await?;
@@ -197,12 +202,14 @@ impl SharedResources {
             ("messaging", messaging.engine.toolbox.clone()),
             ("voice", voice.engine.toolbox.clone()),
             ("builds", builds.engine.toolbox.clone()),
+            ("browser", browser.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
             (messaging::GROUP, messaging::router(Arc::new(messaging))),
             (voice::GROUP, voice::router(Arc::new(voice), call_hooks)),
             (builds::GROUP, builds::router(Arc::new(builds))),
+            (browser::GROUP, browser::router(Arc::new(browser))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
             ("souls", souls::router(Arc::new(souls))),
@@ -227,7 +234,12 @@ impl SharedResources {
         engine.sellers =
             Some(Arc::new(executor::service_runner(&executor.app, &keys, &engine.toolbox, engine.runners)?));
         let executor = engine;
-        toolboxes.extend([("worker", worker.toolbox.clone()), ("executor", executor.toolbox.clone())]);
+        let (browser_worker, _) = open("browser-worker").await?.engine(&browser_worker::RUNNERS).await?;
+        toolboxes.extend([
+            ("worker", worker.toolbox.clone()),
+            ("executor", executor.toolbox.clone()),
+            ("browser-worker", browser_worker.toolbox.clone()),
+        ]);
         let deliveries = open("deliveries").await?;
         let courier = Courier::new(
             deliveries.app.db.clone(),
@@ -248,6 +260,7 @@ impl SharedResources {
         let scheduler = Scheduler {
             tools: scheduler.queue("JOB_QUEUE_URL")?,
             souls: scheduler.queue("SOUL_QUEUE_URL")?,
+            browser: scheduler.browser_queue()?,
             deliveries: scheduler.queue("DELIVERY_QUEUE_URL")?,
             receipt_key: scheduler.keys().await?.receipts.public(),
             app: scheduler.app,
@@ -280,6 +293,7 @@ impl SharedResources {
             toolboxes,
             worker: Arc::new(worker),
             executor: Arc::new(executor),
+            browser_worker: Arc::new(browser_worker),
             courier: Arc::new(courier),
             indexer: Arc::new(indexer),
             scheduler,
@@ -357,9 +371,22 @@ impl<'a> Function<'a> {
 
     /// The queue that a variable names, if the template gives the function this variable.
     fn queue(&self, variable: &str) -> Result<Arc<dyn Queue>, Error> {
+        self.queue_at(self.variable(variable)?)
+    }
+
+    fn variable(&self, variable: &str) -> Result<&str, Error> {
         let role = self.ground.guard.roles.get(self.name);
-        let url = role.and_then(|role| role.variables.get(variable)?.as_str());
-        let url = url.ok_or_else(|| format!("the template does not give {} the variable {variable}", self.name))?;
+        let value = role.and_then(|role| role.variables.get(variable)?.as_str());
+        Ok(value.ok_or_else(|| format!("the template does not give {} the variable {variable}", self.name))?)
+    }
+
+    /// The browser worker's queue, if the template gives the function the job queue's.
+    fn browser_queue(&self) -> Result<Arc<dyn Queue>, Error> {
+        let url = browser_queue_beside(self.variable("JOB_QUEUE_URL")?);
+        self.queue_at(&url.ok_or("the job queue's name does not end in -jobs")?)
+    }
+
+    fn queue_at(&self, url: &str) -> Result<Arc<dyn Queue>, Error> {
         let arn = url.trim_start_matches("https://").split(['.', '/']).collect::<Vec<_>>();
         let [_, region, .., account, queue] = arn.as_slice() else { return Err(format!("no queue at {url}").into()) };
         let arn = format!("arn:aws:sqs:{region}:{account}:{queue}");
@@ -385,7 +412,8 @@ impl<'a> Function<'a> {
     async fn engine(&self, runners: Runners) -> Result<(Engine, ServiceKeys), Error> {
         let keys = self.keys().await?;
         let souls = self.queue("SOUL_QUEUE_URL").unwrap_or_else(|_| Arc::new(NoQueue("SOUL_QUEUE_URL is not set")));
-        let queues = jobs::Queues { tools: self.queue("JOB_QUEUE_URL")?, souls };
+        let browser = self.browser_queue()?;
+        let queues = jobs::Queues { tools: self.queue("JOB_QUEUE_URL")?, souls, browser };
         let engine = Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
@@ -395,7 +423,7 @@ impl<'a> Function<'a> {
             settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
             runners: self.ground.runners.unwrap_or(runners),
-            toolbox: Arc::new(Toolbox { mail_secret: keys.mail, ..self.toolbox()? }),
+            toolbox: Arc::new(Toolbox { mail_secret: keys.mail, sealer: Some(keys.sealer.clone()), ..self.toolbox()? }),
             sellers: None,
         };
         Ok((engine, keys))

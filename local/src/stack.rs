@@ -46,6 +46,8 @@ const WORKERS: usize = 20;
 const COURIERS: usize = 4;
 /// How many jobs of souls are worked on at the same time, as in the template.
 const EXECUTORS: usize = 10;
+/// How many tasks are done in a browser at the same time, as in the template.
+const BROWSER_WORKERS: usize = 5;
 
 /// Options of a stack.
 pub struct Options {
@@ -101,6 +103,8 @@ pub struct Stack {
     pub queue: Arc<LocalQueue>,
     /// The queue of jobs of souls.
     pub souls: Arc<LocalQueue>,
+    /// The queue of tasks in a browser.
+    pub browser: Arc<LocalQueue>,
     /// The queue of webhook events.
     pub deliveries: Arc<LocalQueue>,
     /// The queue of pages for the search index.
@@ -258,6 +262,7 @@ impl Stack {
             keys,
             queue: queues.jobs.clone(),
             souls: queues.souls.clone(),
+            browser: queues.browser.clone(),
             deliveries: queues.deliveries.clone(),
             pages: queues.pages.clone(),
             mail: queues.mail.clone(),
@@ -303,6 +308,9 @@ impl Stack {
         for _ in 0..COURIERS {
             tasks.spawn(deliver(queues.deliveries.clone(), functions.courier.clone()));
         }
+        for _ in 0..BROWSER_WORKERS {
+            tasks.spawn(work(queues.browser.clone(), functions.browser_worker.clone()));
+        }
         for _ in 0..EXECUTORS {
             tasks.spawn(work(queues.souls.clone(), functions.executor.clone()));
         }
@@ -343,8 +351,9 @@ impl Stack {
 /// and wait for a lease to expire.
 pub async fn release_leases(db: &Db, now: Timestamp) -> Result<(), Error> {
     let far = now.plus(Duration::from_secs(365 * 24 * 3600));
-    let lanes = [job::Lane::Tools, job::Lane::Souls];
-    for (lane, shard) in lanes.into_iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |shard| (lane, shard))) {
+    for (lane, shard) in
+        job::Lane::ALL.into_iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |shard| (lane, shard)))
+    {
         for open in store::due(db, lane, shard, far, 1000).await? {
             let Some(request_id) = job::request_id_of(&open.pk) else { continue };
             let write = Write::update(&db.tables.jobs, job::key(request_id), "SET #due = :now REMOVE #lease_until");
@@ -391,12 +400,12 @@ async fn look_at_seeds(indexer: Arc<Indexer>) {
     }
 }
 
-async fn schedule(Scheduler { app, tools, souls, deliveries, receipt_key }: Scheduler) {
+async fn schedule(Scheduler { app, tools, souls, browser, deliveries, receipt_key }: Scheduler) {
     if let Err(error) = signing::publish(&app.db, &receipt_key).await {
         platform::http::log::failure("the receipt key could not be published", &error);
     }
     loop {
-        let queues = scheduler::Queues { tools: &*tools, souls: &*souls, deliveries: &*deliveries };
+        let queues = scheduler::Queues { tools: &*tools, souls: &*souls, browser: &*browser, deliveries: &*deliveries };
         if let Err(error) = scheduler::run(&app.db, &app.chain, queues, &app.clock).await {
             platform::http::log::failure("the scheduler failed", &error);
         }

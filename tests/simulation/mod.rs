@@ -278,9 +278,7 @@ async fn stuck(world: &World, errors: &BTreeMap<String, StoreError>) -> ! {
 async fn open(world: &World) -> Vec<String> {
     let far = world.clock.now().plus(Duration::from_secs(365 * 24 * 3600));
     let mut open = Vec::new();
-    for (lane, shard) in
-        [Lane::Tools, Lane::Souls].iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |n| (*lane, n)))
-    {
+    for (lane, shard) in Lane::ALL.iter().flat_map(|lane| (0..job::OPEN_SHARDS).map(move |n| (*lane, n))) {
         open.extend(store::due(&world.db, lane, shard, far, 1_000).await.unwrap().into_iter().map(|job| job.pk));
     }
     open

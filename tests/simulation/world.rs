@@ -231,7 +231,7 @@ impl World {
         let engine = Engine {
             db: self.db.clone(),
             blobs: app.blobs.clone(),
-            queues: Queues { tools: self.queue.clone(), souls: self.queue.clone() },
+            queues: Queues { tools: self.queue.clone(), souls: self.queue.clone(), browser: self.queue.clone() },
             clock,
             chain: self.config.chain.clone(),
             settler: Box::new(settler),
@@ -274,7 +274,7 @@ impl World {
     }
 
     pub async fn sweep(&self, node: &Node) -> Result<(), StoreError> {
-        for lane in [Lane::Tools, Lane::Souls] {
+        for lane in Lane::ALL {
             sweep::sweep(&self.db, lane, &*self.queue, node.gate.app.clock.now()).await?;
         }
         Ok(())

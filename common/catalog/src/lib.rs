@@ -37,7 +37,7 @@ macro_rules! sell {
 
 sell! {
     tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
-    families: research, enrichment, verification, lookups, local, tools_build,
+    families: research, enrichment, verification, lookups, local, tools_build, tools_browser,
 }
 
 /// Every tool.
@@ -48,6 +48,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
         &tools_sms::quote::QUOTER,
         &tools_voice::quote::QUOTER,
         &tools_build::quote::QUOTER,
+        &tools_browser::quote::QUOTER,
     ],
     providers,
     asked,

@@ -273,8 +273,10 @@ pub async fn engine(
         Some(_) => soul_queue(config, connections)?,
         None => Arc::new(NoQueue("SOUL_QUEUE_URL is not set")),
     };
-    let queues = Queues { tools: job_queue(config, connections)?, souls };
-    let toolbox = Toolbox { mail_secret: keys.mail, ..app.toolbox(connections, FetchPolicy::default())? };
+    let browser = browser_queue(config, connections)?;
+    let queues = Queues { tools: job_queue(config, connections)?, souls, browser };
+    let sealer = Some(keys.sealer.clone());
+    let toolbox = Toolbox { mail_secret: keys.mail, sealer, ..app.toolbox(connections, FetchPolicy::default())? };
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),
@@ -300,6 +302,13 @@ pub fn job_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Q
 pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.soul_queue_url.as_deref().ok_or_else(|| StoreError::new("SOUL_QUEUE_URL is not set"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, url)))
+}
+
+/// The queue of the browser worker's jobs.
+pub fn browser_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
+    let url = config.aws.browser_queue_url();
+    let url = url.ok_or_else(|| StoreError::new("JOB_QUEUE_URL does not end in -jobs"))?;
+    Ok(Arc::new(SqsQueue::new(&connections.aws, &url)))
 }
 
 /// The queue of events for webhooks.

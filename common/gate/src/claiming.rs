@@ -31,7 +31,7 @@ use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
 use crate::jobs::input::StoredInput;
-use crate::jobs::job::{self, Job, LEASE, Lane, Outcome, RETENTION, Settlement};
+use crate::jobs::job::{self, Job, LEASE, Outcome, RETENTION, Settlement};
 use crate::jobs::store;
 use crate::limits::{self, Class, RateLimitSlot, Subject};
 use crate::work::Usage;
@@ -452,7 +452,7 @@ impl Gate {
         let direct = order.tool.answer == Answer::Direct;
         let patience = if direct { LEASE } else { QUEUE_PATIENCE };
         let is_paid = sale.paid.is_some() || sale.payment.is_none();
-        let lane = order.listing.map_or(Lane::Tools, |listing| listing.lane);
+        let lane = order.listing.map_or(order.tool.lane, |listing| listing.lane);
         let sold = order.listing.map(|listing| Sold {
             soul: listing.soul.clone(),
             service: listing.service.clone(),

@@ -12,6 +12,7 @@ use platform::config::{Capability, Config, ConfigErrors, PriceTable};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
+use platform::store::lists::List;
 use platform::store::{BoxFuture, Write};
 use serde_json::{Map, Value};
 
@@ -168,6 +169,31 @@ impl Catalog {
     }
 }
 
+/// Which function works on an open job. Each lane has its own queue and its own shards of the index of open jobs, so that one
+/// with long work does not stop the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// The worker: our own tools, and seller jobs that are only settled and handed over.
+    Tools,
+    /// The executor: model calls and sellers' programs, which may take minutes.
+    Souls,
+    /// The browser worker: tasks in a browser, which take minutes and a costly session each.
+    Browser,
+}
+
+impl Lane {
+    pub const ALL: [Lane; 3] = [Lane::Tools, Lane::Souls, Lane::Browser];
+
+    /// The due list of its open jobs.
+    pub const fn list(self) -> List {
+        match self {
+            Lane::Tools => List::Tools,
+            Lane::Souls => List::Souls,
+            Lane::Browser => List::Browser,
+        }
+    }
+}
+
 /// A question that a tool answers from its input.
 pub type OfInput = fn(&Map<String, Value>) -> bool;
 
@@ -250,6 +276,8 @@ pub struct ToolSpec {
     pub refusals: &'static [(u16, &'static str)],
     /// Receipt category. The subcategory is the tool name (`soul` for what souls sell).
     pub category: &'static str,
+    /// Which function works on its jobs.
+    pub lane: Lane,
     /// Time limit of the work; after it the call fails and is refunded.
     pub deadline: Duration,
     /// Whether the work waits for hosts that this input names; `None`: never. Such a run takes one of a few places in the workers, and is
@@ -393,6 +421,7 @@ impl ToolSpec {
         may_include: None,
         refusals: &[],
         category: "data",
+        lane: Lane::Tools,
         deadline: Duration::from_secs(60),
         waits_for_hosts: None,
         retention: RETENTION,

@@ -57,6 +57,7 @@ pub fn groups(
         (messaging::GROUP, messaging::router(gate.clone())),
         (voice::GROUP, voice::router(gate.clone(), hooks)),
         (builds::GROUP, builds::router(gate.clone())),
+        (browser::GROUP, browser::router(gate.clone())),
         (knowledge::GROUP, knowledge::router(gate)),
     ])
 }

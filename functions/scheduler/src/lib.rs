@@ -28,6 +28,7 @@ const LOOK: Duration = Duration::from_secs(20);
 pub struct Queues<'a> {
     pub tools: &'a dyn Queue,
     pub souls: &'a dyn Queue,
+    pub browser: &'a dyn Queue,
     /// The queue of webhook events.
     pub deliveries: &'a dyn Queue,
 }
@@ -63,6 +64,7 @@ async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: Asks, clock: &Cl
     let (db, now) = (lists.db, lists.now);
     let tools = lists.sweep(List::Tools, sweep::sweep(db, Lane::Tools, queues.tools, now)).await;
     let souls = lists.sweep(List::Souls, sweep::sweep(db, Lane::Souls, queues.souls, now)).await;
+    let browser = lists.sweep(List::Browser, sweep::sweep(db, Lane::Browser, queues.browser, now)).await;
     let deliveries = lists.sweep(List::Outbox, outbox::sweep(db, queues.deliveries, now)).await;
     // An incomplete search index must not stop the sweep of jobs.
     if let Err(error) = lists.sweep(List::Index, index::finish(db, now)).await {
@@ -83,9 +85,12 @@ async fn sweep_all(lists: &Lists<'_>, queues: Queues<'_>, asks: Asks, clock: &Cl
     {
         log::failure("the worker could not be asked for the hourly chores", &error);
     }
-    let (tools, souls) = (tools?, souls?);
     deliveries?;
-    let swept = Swept { sent: tools.sent + souls.sent, oldest_secs: tools.oldest_secs.max(souls.oldest_secs) };
+    let mut swept = Swept::default();
+    for lane in [tools?, souls?, browser?] {
+        swept.sent += lane.sent;
+        swept.oldest_secs = swept.oldest_secs.max(lane.oldest_secs);
+    }
     sweep::note(db, swept, clock.now()).await?;
     Ok(swept)
 }
@@ -138,6 +143,7 @@ impl Lists<'_> {
         match list {
             List::Tools => sweep::is_over(self.db, Lane::Tools).await,
             List::Souls => sweep::is_over(self.db, Lane::Souls).await,
+            List::Browser => sweep::is_over(self.db, Lane::Browser).await,
             List::Outbox => outbox::is_empty(self.db).await,
             List::Index => index::is_finished(self.db).await,
             List::Trials => trials::are_none(self.db).await,

@@ -17,13 +17,14 @@ async fn main() -> Result<(), Error> {
     let receipt_key = ServiceKeys::load(&config, &connections.signed).await?.receipts.public();
     let queue = app::job_queue(&config, &connections)?;
     let souls = app::soul_queue(&config, &connections)?;
+    let browser = app::browser_queue(&config, &connections)?;
     let deliveries = app::delivery_queue(&config, &connections)?;
     let app = App::new(config, &connections, &NOTHING);
     // The functions that serve the keys have no access to secrets, so every scheduler process publishes the public key when
     // it starts.
     signing::publish(&app.db, &receipt_key).await?;
     let app = &app;
-    let queues = scheduler::Queues { tools: &*queue, souls: &*souls, deliveries: &*deliveries };
+    let queues = scheduler::Queues { tools: &*queue, souls: &*souls, browser: &*browser, deliveries: &*deliveries };
     let handler = |_: LambdaEvent<Value>| async move {
         let ran = scheduler::run(&app.db, &app.chain, queues, &app.clock).await?;
         let (namespace, swept) = (&app.config.metric_namespace, ran.swept);

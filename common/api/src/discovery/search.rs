@@ -165,6 +165,10 @@ static SAID: &[(&str, &str)] = &[
     ("phone_number", "buy get own"),
     ("voice", "phone ring dial talk speak ask"),
     ("build", "website web site homepage landing page make create design host publish portfolio"),
+    (
+        "browser",
+        "web site page click form fill type login log in automate automation upload download navigate task agent use",
+    ),
     ("build_asset", "logo icon favicon qr code social card image draw brand svg"),
     ("research", "investigate write report"),
     ("research_people", "find employees engineers developers managers leads candidates work"),

@@ -60,16 +60,28 @@ fn act(id: &str, how: How) -> Action {
 
 /// The link or value beside the label: "their address".
 fn labelled<'a>(page: &Page<'a>, target: &Target) -> Option<Found<'a>> {
-    let at = (0..page.view.nodes.len()).find(|i| super::find::likeness(page.view.nodes[*i].words(), &target.name) >= 60 || super::find::likeness(&target.name, page.view.nodes[*i].words()) >= 60)?;
-    page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found { node, id, index, sure: true })
+    let at = (0..page.view.nodes.len()).find(|i| {
+        super::find::likeness(page.view.nodes[*i].words(), &target.name) >= 60
+            || super::find::likeness(&target.name, page.view.nodes[*i].words()) >= 60
+    })?;
+    page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found {
+        node,
+        id,
+        index,
+        sure: true,
+    })
 }
 
 /// A text that is no element: the element around it, or its place.
 fn text_at(page: &Page<'_>, target: &Target, run: &mut Run) -> Option<Action> {
-    if target.name.is_empty() || target.ordinal.is_some() || matches!(target.kind, Some(Kind::Button | Kind::Field | Kind::Checkbox | Kind::Radio | Kind::Icon)) {
+    if target.name.is_empty()
+        || target.ordinal.is_some()
+        || matches!(target.kind, Some(Kind::Button | Kind::Field | Kind::Checkbox | Kind::Radio | Kind::Icon))
+    {
         return None;
     }
-    let texts: Vec<_> = page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
+    let texts: Vec<_> =
+        page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
     let (first, exact) = (*texts.first()?, texts.len() == 1);
     let node = &page.view.nodes[first];
     run.sure &= exact && fold(node.words()) == target.name;

@@ -11,7 +11,10 @@ use crate::view::Node;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// The value beside a label, or the text under a heading: "What is the price of X?"
-    Value { words: String, of: Option<String> },
+    Value {
+        words: String,
+        of: Option<String>,
+    },
     Count(Target),
     /// "the title of the page", "the address".
     Title,
@@ -29,8 +32,10 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
         if !rest.first().is_some_and(|t| t.is(&["many"])) {
             // "how much is X": its price
             let much = rest.first().is_some_and(|t| t.is(&["much"]));
-            let words: Vec<Token> = rest.iter().skip(1).filter(|t| !t.is(&["is", "does", "the", "cost", "a"])).cloned().collect();
-            return (much && !words.is_empty()).then(|| Question::Value { words: "price".to_owned(), of: Some(fold(&joined(&words))) });
+            let words: Vec<Token> =
+                rest.iter().skip(1).filter(|t| !t.is(&["is", "does", "the", "cost", "a"])).cloned().collect();
+            return (much && !words.is_empty())
+                .then(|| Question::Value { words: "price".to_owned(), of: Some(fold(&joined(&words))) });
         }
         let end = rest.iter().position(|t| t.is(&["are", "is", "does", "do", "on", "in"])).unwrap_or(rest.len());
         return (end > 1).then(|| Question::Count(Target::read(&rest[1..end])));
@@ -50,7 +55,9 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
         "" => return None,
         "title" | "page title" | "title of the page" => return Some(Question::Title),
         "url" | "address" | "url of the page" | "address of the page" => return Some(Question::Address),
-        "page" | "text" | "text of the page" | "content" | "content of the page" | "page's text" => return Some(Question::Text),
+        "page" | "text" | "text of the page" | "content" | "content of the page" | "page's text" => {
+            return Some(Question::Text);
+        }
         _ => {}
     }
     if says("all") || says("every") || first.is(&["extract", "list"]) {
@@ -58,7 +65,8 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     }
     let at = rest.iter().position(|t| t.is(&["of", "for"])).filter(|at| *at > 0 && at + 1 < rest.len());
     let (words, of) = at.map_or((rest, None), |at| (&rest[..at], Some(&rest[at + 1..])));
-    let of = of.map(|of| of.iter().filter(|t| !t.is(&["the", "a", "this", "page", "product"])).cloned().collect::<Vec<_>>());
+    let of =
+        of.map(|of| of.iter().filter(|t| !t.is(&["the", "a", "this", "page", "product"])).cloned().collect::<Vec<_>>());
     let of = of.map(|of| fold(&joined(&of))).filter(|of| !of.is_empty());
     Some(Question::Value { words: fold(&joined(words)), of })
 }
@@ -89,7 +97,9 @@ fn value(page: &Page<'_>, words: &str, of: Option<&str>) -> Option<(Value, bool)
         // A column of a table, in the row of what is asked for.
         for at in page.mentions(of) {
             let Some([table, row, _]) = nodes[at].cell else { continue };
-            let head = nodes.iter().find(|n| n.cell.is_some_and(|c| c[0] == table && c[1] < row) && likeness(n.words(), words) >= 60);
+            let head = nodes
+                .iter()
+                .find(|n| n.cell.is_some_and(|c| c[0] == table && c[1] < row) && likeness(n.words(), words) >= 60);
             let column = head.and_then(|n| n.cell).map(|c| c[2]);
             let cell = column.and_then(|column| nodes.iter().find(|n| n.cell == Some([table, row, column])));
             if let Some(cell) = cell {
@@ -113,7 +123,11 @@ fn value(page: &Page<'_>, words: &str, of: Option<&str>) -> Option<(Value, bool)
     }
     let mut best: Option<(u32, String)> = None;
     for (at, node) in nodes.iter().enumerate() {
-        let field = node.value.as_ref().filter(|v| !v.is_empty()).map(|v| (likeness(&node.name, words).max(likeness(page.label(at), words)), v.clone()));
+        let field = node
+            .value
+            .as_ref()
+            .filter(|v| !v.is_empty())
+            .map(|v| (likeness(&node.name, words).max(likeness(page.label(at), words)), v.clone()));
         let found = field.filter(|(score, _)| *score >= 60).or_else(|| beside(page, at, words));
         if let Some((score, text)) = found {
             if best.as_ref().is_none_or(|(old, _)| *old < score) {
@@ -141,7 +155,11 @@ fn shown(node: &Node) -> String {
 /// An amount of money in a text.
 fn money(text: &str) -> Option<String> {
     let start = text.find(['$', '€', '£'])?;
-    let end = text[start..].char_indices().skip(1).find(|(_, c)| !(c.is_ascii_digit() || matches!(c, '.' | ',' | ' '))).map_or(text.len(), |(at, _)| start + at);
+    let end = text[start..]
+        .char_indices()
+        .skip(1)
+        .find(|(_, c)| !(c.is_ascii_digit() || matches!(c, '.' | ',' | ' ')))
+        .map_or(text.len(), |(at, _)| start + at);
     let amount = text[start..end].trim().trim_end_matches([',', '.']);
     number(amount).map(|_| amount.to_owned())
 }
@@ -169,7 +187,9 @@ pub fn beside(page: &Page<'_>, at: usize, words: &str) -> Option<(u32, String)> 
     let line = a.bounds[1] < b.bottom() && b.bounds[1] < a.bottom();
     let below = b.bounds[1] >= a.bottom() - 2 && b.bounds[1] - a.bottom() < 24;
     let both_free = a.cell.is_none() && b.cell.is_none();
-    (cells || (both_free && (line || below || text.ends_with(':')))).then(|| (score, shown(b))).filter(|(_, t)| !t.is_empty())
+    (cells || (both_free && (line || below || text.ends_with(':'))))
+        .then(|| (score, shown(b)))
+        .filter(|(_, t)| !t.is_empty())
 }
 
 /// The output that a JSON schema asks for, from labelled values and tables of the page. `None` if a required value is missing.
@@ -186,7 +206,13 @@ fn fill(page: &Page<'_>, schema: &Value, name: &str, depth: u32) -> Option<Value
     match kind(schema) {
         "object" => {
             let members = schema.get("properties")?.as_object()?;
-            let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+            let required: Vec<&str> = schema
+                .get("required")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             let mut out = Map::new();
             for (member, kind) in members.iter().take(100) {
                 match fill(page, kind, member, depth + 1) {
@@ -205,9 +231,12 @@ fn fill(page: &Page<'_>, schema: &Value, name: &str, depth: u32) -> Option<Value
                 "page title" => page.view.title.clone(),
                 _ => match value(page, &words, None) {
                     Some((Value::String(text), _)) => text,
-                    _ if words == "title" || words == "heading" => {
-                        page.view.nodes.iter().find(|n| n.role == "heading").map_or_else(|| page.view.title.clone(), |n| n.name.clone())
-                    }
+                    _ if words == "title" || words == "heading" => page
+                        .view
+                        .nodes
+                        .iter()
+                        .find(|n| n.role == "heading")
+                        .map_or_else(|| page.view.title.clone(), |n| n.name.clone()),
                     _ => return state(page, &words).filter(|_| kind == "boolean"),
                 },
             };
@@ -249,7 +278,9 @@ fn typed(text: &str, kind: &str) -> Option<Value> {
         }
         "boolean" => match fold(text).as_str() {
             "yes" | "true" | "on" | "in stock" | "available" | "enabled" | "✓" | "checked" => Some(json!(true)),
-            "no" | "false" | "off" | "out of stock" | "unavailable" | "disabled" | "✗" | "unchecked" => Some(json!(false)),
+            "no" | "false" | "off" | "out of stock" | "unavailable" | "disabled" | "✗" | "unchecked" => {
+                Some(json!(false))
+            }
             _ => None,
         },
         "string" => Some(json!(text)),
@@ -259,7 +290,8 @@ fn typed(text: &str, kind: &str) -> Option<Value> {
 
 /// Whether the box with this name is ticked.
 fn state(page: &Page<'_>, words: &str) -> Option<Value> {
-    let (_, node, _) = page.elements().find(|(_, n, _)| (n.is("checked") || n.is("unchecked")) && likeness(&n.name, words) >= 70)?;
+    let (_, node, _) =
+        page.elements().find(|(_, n, _)| (n.is("checked") || n.is("unchecked")) && likeness(&n.name, words) >= 70)?;
     Some(json!(node.is("checked")))
 }
 
@@ -271,18 +303,22 @@ fn rows(page: &Page<'_>, items: &Value, words: &str) -> Option<Value> {
         None => vec![(words.to_owned(), items)],
     };
     let object = items.get("properties").is_some();
-    let required: Vec<&str> = items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        items.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let mut tables: Vec<i64> = nodes.iter().filter_map(|n| n.cell).map(|c| c[0]).collect();
     tables.sort_unstable();
     tables.dedup();
     let mut best: (usize, Vec<Value>) = (0, Vec::new());
     for table in tables.into_iter().take(50) {
-        let cells: Vec<([i64; 3], &Node)> = nodes.iter().filter_map(|n| n.cell.map(|c| (c, n))).filter(|(c, _)| c[0] == table).collect();
+        let cells: Vec<([i64; 3], &Node)> =
+            nodes.iter().filter_map(|n| n.cell.map(|c| (c, n))).filter(|(c, _)| c[0] == table).collect();
         let Some(first) = cells.iter().map(|(c, _)| c[1]).min() else { continue };
         let column = |name: &str| {
             let wanted = words_of(name);
             let single = wanted.strip_suffix('s').unwrap_or(&wanted);
-            let fits = |text: &str| likeness(text, &wanted).max(likeness(text, single)) >= 60 || parts(text).iter().any(|p| akin(p, single));
+            let fits = |text: &str| {
+                likeness(text, &wanted).max(likeness(text, single)) >= 60 || parts(text).iter().any(|p| akin(p, single))
+            };
             cells.iter().find(|(c, n)| c[1] == first && fits(n.words())).map(|(c, _)| c[2])
         };
         let columns: Vec<Option<i64>> = members.iter().map(|(name, _)| column(name)).collect();

@@ -34,7 +34,10 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
         let inside = all.split_once('[').and_then(|(_, end)| end.split(']').next());
         if let Some(list) = inside {
             let values: Option<Vec<f64>> = list.split([',', ' ']).filter(|p| !p.is_empty()).map(number).collect();
-            let slides = values?.into_iter().enumerate().map(|(n, value)| What::Slide { value, ordinal: Some(super::words::Ordinal::Nth(n + 1)) });
+            let slides = values?
+                .into_iter()
+                .enumerate()
+                .map(|(n, value)| What::Slide { value, ordinal: Some(super::words::Ordinal::Nth(n + 1)) });
             return Some(slides.collect());
         }
         let value = rest.iter().filter(|t| ordinal(&t.low).is_none()).find_map(|t| number(&t.text))?;
@@ -47,7 +50,9 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     if let Some(date) = rest.iter().find_map(|t| Date::read(&t.text)).or_else(|| spelled_date(rest)) {
         return Some(vec![What::Date { date, field: None }]);
     }
-    if let Some(time) = rest.windows(2).find(|w| dates::time(&w[0].text).is_some()).map(joined).filter(|_| all.contains("time")) {
+    if let Some(time) =
+        rest.windows(2).find(|w| dates::time(&w[0].text).is_some()).map(joined).filter(|_| all.contains("time"))
+    {
         return Some(vec![What::Time { text: time, field: None }]);
     }
     if verb.is(&["mark", "set"]) {
@@ -61,10 +66,12 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
         let target = Target::read(before);
         return Some(vec![What::Choose { names: vec![value], list: Some(target) }]);
     }
-    let (before, list) = match rest.iter().rposition(|t| t.is(&["from", "in", "for", "as"])).filter(|at| *at > 0 && at + 1 < rest.len()) {
-        Some(at) => (&rest[..at], Some(Target::read(&rest[at + 1..]))),
-        None => (rest, None),
-    };
+    let (before, list) =
+        match rest.iter().rposition(|t| t.is(&["from", "in", "for", "as"])).filter(|at| *at > 0 && at + 1 < rest.len())
+        {
+            Some(at) => (&rest[..at], Some(Target::read(&rest[at + 1..]))),
+            None => (rest, None),
+        };
     if all == "nothing" || all == "none" {
         return Some(Vec::new());
     }
@@ -74,11 +81,15 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     }
     let shades = rest.iter().position(|t| t.is(&["shades", "tints", "tones"]));
     if let Some(colour) = shades.and_then(|_| rest.iter().find(|t| !colours(&t.low).is_empty())) {
-        let target = Target { said: joined(rest), many: Many::All, colour: Some(shade(&colour.low)), ..Target::default() };
+        let target =
+            Target { said: joined(rest), many: Many::All, colour: Some(shade(&colour.low)), ..Target::default() };
         return Some(vec![What::Click { target, how: How::Once, explore: false }]);
     }
     let target = Target::read(before);
-    let typed = matches!(target.kind, Some(Kind::Tab | Kind::Button | Kind::Link | Kind::Result | Kind::Icon | Kind::Checkbox | Kind::Radio));
+    let typed = matches!(
+        target.kind,
+        Some(Kind::Tab | Kind::Button | Kind::Link | Kind::Result | Kind::Icon | Kind::Checkbox | Kind::Radio)
+    );
     if (typed || target.ordinal.is_some() || target.many == Many::All) && !target.quoted {
         let target = reading.target(rest);
         return Some(vec![What::Click { target, how: How::Once, explore: reading.explore }]);
@@ -101,7 +112,21 @@ fn spelled_date(tokens: &[Token]) -> Option<Date> {
 fn names(tokens: &[Token]) -> Vec<String> {
     let mut out = Vec::new();
     let mut current: Vec<&str> = Vec::new();
-    let plain = ["the", "option", "options", "item", "items", "value", "checkbox", "checkboxes", "a", "an", "labeled", "named", "following"];
+    let plain = [
+        "the",
+        "option",
+        "options",
+        "item",
+        "items",
+        "value",
+        "checkbox",
+        "checkboxes",
+        "a",
+        "an",
+        "labeled",
+        "named",
+        "following",
+    ];
     for token in tokens {
         if token.quoted {
             out.push(token.text.clone());
@@ -147,10 +172,15 @@ pub fn check(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
         return None;
     }
     let target = reading.target(rest);
-    if target.quoted || target.ordinal.is_some() || target.many == Many::All || !rest.iter().any(|t| t.is(&["and"]) || t.after == Some(',')) {
+    if target.quoted
+        || target.ordinal.is_some()
+        || target.many == Many::All
+        || !rest.iter().any(|t| t.is(&["and"]) || t.after == Some(','))
+    {
         return Some(vec![What::Check { target, on }]);
     }
-    let each = names(rest).into_iter().map(|name| What::Check { target: Target::read(&super::words::tokens(&name)), on });
+    let each =
+        names(rest).into_iter().map(|name| What::Check { target: Target::read(&super::words::tokens(&name)), on });
     Some(each.collect())
 }
 

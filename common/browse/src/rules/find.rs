@@ -33,7 +33,8 @@ impl<'a> Page<'a> {
             .iter()
             .enumerate()
             .map(|(at, node)| {
-                let field = node.takes_text() || matches!(node.role.as_str(), "combobox" | "listbox" | "file" | "color" | "slider");
+                let field = node.takes_text()
+                    || matches!(node.role.as_str(), "combobox" | "listbox" | "file" | "color" | "slider");
                 let choice = matches!(node.role.as_str(), "checkbox" | "radio" | "switch");
                 (node.name.is_empty() && (field || choice)).then(|| beside(nodes, at, choice)).flatten()
             })
@@ -85,7 +86,10 @@ impl<'a> Page<'a> {
                 continue;
             }
             let role = target.kind.is_none_or(|kind| suits(node, kind));
-            let mut score = if target.colour.is_some() || (target.shape.is_some() && node.look.is_some()) || target.size.is_some() {
+            let mut score = if target.colour.is_some()
+                || (target.shape.is_some() && node.look.is_some())
+                || target.size.is_some()
+            {
                 self.looks(node, target)
             } else if target.is_bare() {
                 if role && target.kind.is_some() { EXACT } else { 0 }
@@ -96,7 +100,9 @@ impl<'a> Page<'a> {
             if score > 0 && !role {
                 score = if target.is_bare() { 0 } else { score.saturating_sub(12) };
             }
-            if matches!(node.role.as_str(), "heading" | "image" | "canvas") && !matches!(target.kind, Some(Kind::Heading | Kind::Icon)) {
+            if matches!(node.role.as_str(), "heading" | "image" | "canvas")
+                && !matches!(target.kind, Some(Kind::Heading | Kind::Icon))
+            {
                 score = score.saturating_sub(30);
             }
             if node.is("disabled") {
@@ -108,7 +114,8 @@ impl<'a> Page<'a> {
         }
         let best = scored.iter().map(|(score, _)| *score).max().unwrap_or_default();
         let slack = if target.near.is_some() || target.many != Many::One { 25 } else { 0 };
-        let found: Vec<Found<'a>> = scored.into_iter().filter(|(score, _)| score + slack >= best).map(|(_, found)| found).collect();
+        let found: Vec<Found<'a>> =
+            scored.into_iter().filter(|(score, _)| score + slack >= best).map(|(_, found)| found).collect();
         let found = self.by_size(found, target);
         (found, best >= SURE)
     }
@@ -121,13 +128,20 @@ impl<'a> Page<'a> {
         }
         let text = node.name.trim();
         let shape = target.shape.as_deref().is_none_or(|shape| match shape {
-            "shape" => words.iter().any(|w| matches!(w.as_str(), "circle" | "rectangle" | "square" | "triangle" | "polygon" | "shape" | "ellipse")),
-            "rectangle" => words.iter().any(|w| w == "rectangle" || w == "square") || (node.tag == "div" && text.is_empty()),
+            "shape" => words.iter().any(|w| {
+                matches!(w.as_str(), "circle" | "rectangle" | "square" | "triangle" | "polygon" | "shape" | "ellipse")
+            }),
+            "rectangle" => {
+                words.iter().any(|w| w == "rectangle" || w == "square") || (node.tag == "div" && text.is_empty())
+            }
             "letter" => text.chars().count() == 1 && text.chars().all(char::is_alphabetic),
             "digit" => text.chars().count() == 1 && text.chars().all(|c| c.is_ascii_digit()),
             other => words.iter().any(|w| w == other),
         });
-        let named = target.shape.is_some() || target.is_bare() || fold(text) == target.name || Some(text) == target.name.strip_suffix('s');
+        let named = target.shape.is_some()
+            || target.is_bare()
+            || fold(text) == target.name
+            || Some(text) == target.name.strip_suffix('s');
         let colour = target.colour.as_deref().is_none_or(|c| colours(c).iter().any(|c| words.iter().any(|w| w == c)));
         if shape && colour && named { EXACT } else { 0 }
     }
@@ -164,12 +178,16 @@ impl<'a> Page<'a> {
             None => {
                 let same = |f: &Found<'_>| fold(f.node.words()) == target.name || fold(f.node.words()) == target.full;
                 if list.len() > 1 {
-                    if let Some(at) = list.iter().position(same).filter(|_| list.iter().filter(|f| same(f)).count() == 1) {
+                    if let Some(at) =
+                        list.iter().position(same).filter(|_| list.iter().filter(|f| same(f)).count() == 1)
+                    {
                         at
                     } else {
                         sure = sure && near.is_some();
                         // Of several fields the first empty one is meant.
-                        list.iter().position(|f| f.node.takes_text() && f.node.value.as_deref().is_none_or(str::is_empty)).unwrap_or_default()
+                        list.iter()
+                            .position(|f| f.node.takes_text() && f.node.value.as_deref().is_none_or(str::is_empty))
+                            .unwrap_or_default()
                     }
                 } else {
                     0
@@ -187,7 +205,11 @@ impl<'a> Page<'a> {
         let anchors = self.mentions(phrase);
         let mut best: Vec<(i64, Found<'a>)> = Vec::new();
         for found in list {
-            let cost = anchors.iter().filter(|a| **a != found.index).filter_map(|a| self.distance(*a, found.index, relation)).min();
+            let cost = anchors
+                .iter()
+                .filter(|a| **a != found.index)
+                .filter_map(|a| self.distance(*a, found.index, relation))
+                .min();
             if let Some(cost) = cost {
                 best.push((cost, found.clone()));
             }
@@ -230,7 +252,9 @@ impl<'a> Page<'a> {
                 if a.role != "heading" {
                     return (b.bounds[1] >= a.bounds[1] && index > anchor).then_some(0);
                 }
-                let next = self.view.nodes[anchor + 1..].iter().position(|n| n.role == "heading" && n.level.unwrap_or(2) <= a.level.unwrap_or(2));
+                let next = self.view.nodes[anchor + 1..]
+                    .iter()
+                    .position(|n| n.role == "heading" && n.level.unwrap_or(2) <= a.level.unwrap_or(2));
                 (index > anchor && next.is_none_or(|n| index < anchor + 1 + n)).then_some(0)
             }
             Relation::Above => (b.bottom() <= a.bounds[1] + 2).then(|| a.bounds[1] - b.bottom()),
@@ -241,7 +265,10 @@ impl<'a> Page<'a> {
 
     /// Elements of which this holds.
     pub fn all_where(&self, holds: impl Fn(&Node) -> bool) -> Vec<Found<'a>> {
-        self.elements().filter(|(_, node, _)| holds(node)).map(|(index, node, id)| Found { node, id, index, sure: true }).collect()
+        self.elements()
+            .filter(|(_, node, _)| holds(node))
+            .map(|(index, node, id)| Found { node, id, index, sure: true })
+            .collect()
     }
 
     /// Of each mention of a phrase, the first of these that belongs to it.
@@ -274,14 +301,18 @@ fn beside(nodes: &[Node], at: usize, behind: bool) -> Option<String> {
     let field = &nodes[at];
     let near = |text: &Node| {
         let line = text.bounds[1] < field.bottom() && field.bounds[1] < text.bottom();
-        let above = text.bounds[1] <= field.bounds[1] && field.bounds[1] - text.bottom() < 30 && text.bounds[0] < field.right() && field.bounds[0] < text.right() + 40;
+        let above = text.bounds[1] <= field.bounds[1]
+            && field.bounds[1] - text.bottom() < 30
+            && text.bounds[0] < field.right()
+            && field.bounds[0] < text.right() + 40;
         line || above
     };
     if behind {
         let next = nodes.get(at + 1)?;
         return next.text.clone().filter(|_| near(next));
     }
-    let before = nodes[..at].iter().rev().take(2).take_while(|n| n.text.is_some() || n.role == "heading").find(|n| near(n))?;
+    let before =
+        nodes[..at].iter().rev().take(2).take_while(|n| n.text.is_some() || n.role == "heading").find(|n| near(n))?;
     Some(before.words().to_owned()).filter(|t| t.len() < 100)
 }
 
@@ -348,11 +379,19 @@ fn suits(node: &Node, kind: Kind) -> bool {
         Kind::Radio => matches!(role, "radio" | "menuitemradio"),
         Kind::List => matches!(role, "combobox" | "listbox"),
         Kind::Tab => role == "tab",
-        Kind::Slider => matches!(role, "slider" | "spinbutton") || node.hint.as_deref().is_some_and(|h| h.contains("slider handle")),
-        Kind::Icon => role == "image" || ((role == "clickable" || role == "button" || role == "link") && node.name.chars().count() < 2) || node.hint.is_some(),
+        Kind::Slider => {
+            matches!(role, "slider" | "spinbutton") || node.hint.as_deref().is_some_and(|h| h.contains("slider handle"))
+        }
+        Kind::Icon => {
+            role == "image"
+                || ((role == "clickable" || role == "button" || role == "link") && node.name.chars().count() < 2)
+                || node.hint.is_some()
+        }
         Kind::Result => {
             let name = fold(&node.name);
-            role == "link" && name.chars().any(char::is_alphabetic) && !matches!(name.as_str(), "next" | "previous" | "prev")
+            role == "link"
+                && name.chars().any(char::is_alphabetic)
+                && !matches!(name.as_str(), "next" | "previous" | "prev")
         }
         Kind::Section => node.is("expanded") || node.is("collapsed") || role == "tab" || role == "region",
         Kind::Heading => role == "heading",

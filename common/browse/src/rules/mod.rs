@@ -111,11 +111,34 @@ impl Plan {
         }
         let asks_rows = steps.iter().any(|s| matches!(s.what, What::Ask(answer::Question::Rows)));
         if asks_rows && output_schema.is_none() {
-            let parts = steps.iter().filter(|s| matches!(s.what, What::Ask(answer::Question::Rows))).map(|s| format!("{} (without an output schema)", s.said));
+            let parts = steps
+                .iter()
+                .filter(|s| matches!(s.what, What::Ask(answer::Question::Rows)))
+                .map(|s| format!("{} (without an output schema)", s.said));
             return Err(NotUnderstood { parts: parts.collect() });
         }
-        let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), clicked: None, last: None, acts: 0 };
+        let run = Run {
+            sure: true,
+            kept: None,
+            context: None,
+            answer: None,
+            edited: false,
+            texts: Vec::new(),
+            clicked: None,
+            last: None,
+            acts: 0,
+        };
         Ok(Self { steps, schema: output_schema.cloned(), at: 0, memo: Memo::default(), run })
+    }
+
+    /// The addresses that the task opens.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<String> {
+        let opened = |step: &Step| match &step.what {
+            What::Open(url) => Some(url.clone()),
+            _ => None,
+        };
+        self.steps.iter().filter_map(opened).collect()
     }
 
     /// How many steps the task writes out.
@@ -165,10 +188,16 @@ impl Plan {
         self.run.last = Some((print, repeats));
         self.run.acts += 1;
         if repeats > MOST_REPEATS {
-            return Decision::GiveUp { reason: "no_progress".to_owned(), message: format!("\"{goal}\": the page does not change") };
+            return Decision::GiveUp {
+                reason: "no_progress".to_owned(),
+                message: format!("\"{goal}\": the page does not change"),
+            };
         }
         if self.run.acts > MOST_ACTS {
-            return Decision::GiveUp { reason: "too_many_steps".to_owned(), message: format!("more than {MOST_ACTS} acts") };
+            return Decision::GiveUp {
+                reason: "too_many_steps".to_owned(),
+                message: format!("more than {MOST_ACTS} acts"),
+            };
         }
         self.run.texts = view.nodes.iter().filter_map(|n| n.text.clone()).collect();
         if let Action::Click { id, .. } = &action {
@@ -176,7 +205,11 @@ impl Plan {
         }
         match &action {
             Action::Click { .. } | Action::Press { .. } | Action::ClickAt { .. } => self.run.edited = false,
-            Action::Type { .. } | Action::Select { .. } | Action::Check { .. } | Action::Set { .. } | Action::Drag { .. } => self.run.edited = true,
+            Action::Type { .. }
+            | Action::Select { .. }
+            | Action::Check { .. }
+            | Action::Set { .. }
+            | Action::Drag { .. } => self.run.edited = true,
             _ => {}
         }
         Decision::Act { action, goal }
@@ -187,7 +220,10 @@ impl Plan {
     fn dialog(&mut self, view: &View) -> Option<Decision> {
         let dialog = view.dialog.as_ref()?;
         if dialog.kind == "prompt" {
-            return Some(Decision::GiveUp { reason: "target_not_found".to_owned(), message: "the page asks for a text in a dialog".to_owned() });
+            return Some(Decision::GiveUp {
+                reason: "target_not_found".to_owned(),
+                message: "the page asks for a text in a dialog".to_owned(),
+            });
         }
         self.run.sure = self.run.sure && dialog.kind != "confirm";
         Some(self.act(Action::Dialog { accept: true, text: None }, view))

@@ -16,13 +16,23 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
         memo.done += 1;
         return choose(page, names, list, memo, run);
     }
-    let option = |n: &Node| n.options.iter().find(|o| fold(o) == fold(name)).or_else(|| n.options.iter().find(|o| likeness(o, name) >= 70)).cloned();
+    let option = |n: &Node| {
+        n.options
+            .iter()
+            .find(|o| fold(o) == fold(name))
+            .or_else(|| n.options.iter().find(|o| likeness(o, name) >= 70))
+            .cloned()
+    };
     let has = |n: &Node| n.tag == "select" && option(n).is_some();
     let said = list.and_then(|list| page.one(list, None)).filter(|f| has(f.node));
     let lists = page.all_where(has);
     if let Some(found) = said.or_else(|| lists.first().cloned()) {
         run.sure &= lists.len() == 1 || list.is_some();
-        let all: Vec<String> = if found.node.is("multiple") { names.to_vec() } else { vec![option(found.node).unwrap_or_else(|| name.clone())] };
+        let all: Vec<String> = if found.node.is("multiple") {
+            names.to_vec()
+        } else {
+            vec![option(found.node).unwrap_or_else(|| name.clone())]
+        };
         let held = found.node.value.as_deref().unwrap_or_default();
         if memo.tried.iter().any(|id| id == found.id) && all.len() == 1 && fold(held) == fold(&all[0]) {
             memo.done += 1;
@@ -50,12 +60,19 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
     }
     // A field that takes any text, named as the list: "choose Berlin as the city".
     let owner = list.and_then(|list| page.one(list, None));
-    if let Some(found) = page.one(&target, run.context.as_deref()).filter(|f| f.sure && owner.as_ref().is_none_or(|o| o.id != f.id) && f.node.role != "heading") {
+    if let Some(found) = page
+        .one(&target, run.context.as_deref())
+        .filter(|f| f.sure && owner.as_ref().is_none_or(|o| o.id != f.id) && f.node.role != "heading")
+    {
         memo.acted = true;
         memo.phase = 0;
         return Move::Act(click(found.id));
     }
-    if let Some(text) = page.mentions(&fold(name)).into_iter().find(|i| page.view.nodes[*i].text.is_some() && page.view.nodes[*i].inside.is_some()) {
+    if let Some(text) = page
+        .mentions(&fold(name))
+        .into_iter()
+        .find(|i| page.view.nodes[*i].text.is_some() && page.view.nodes[*i].inside.is_some())
+    {
         if let Some(inside) = page.view.nodes[text].inside.clone().filter(|id| !memo.tried.contains(id)) {
             memo.acted = true;
             memo.phase = 0;
@@ -81,7 +98,10 @@ fn drawn_list<'a>(page: &Page<'a>, list: Option<&Target>) -> Option<Found<'a>> {
     named.or_else(|| {
         let marks = ["▾", "▼", "⌄", "▿", "select…", "select...", "choose"];
         page.all_where(|n| {
-            (n.role == "combobox" && n.tag != "select") || n.is("collapsed") || marks.iter().any(|m| n.name.ends_with(m)) || n.hint.as_deref().is_some_and(|h| h.contains("dropdown") || h.contains("select"))
+            (n.role == "combobox" && n.tag != "select")
+                || n.is("collapsed")
+                || marks.iter().any(|m| n.name.ends_with(m))
+                || n.hint.as_deref().is_some_and(|h| h.contains("dropdown") || h.contains("select"))
         })
         .into_iter()
         .next()
@@ -115,7 +135,11 @@ pub fn check(page: &Page<'_>, target: &Target, on: bool, memo: &mut Memo, run: &
     let found = page.one(&wanted, run.context.as_deref()).filter(|f| f.sure || wanted.ordinal.is_some());
     let radio = || page.one(&Target { kind: Some(Kind::Radio), ..wanted.clone() }, None);
     let any = || page.one(target, None);
-    let Some(found) = found.filter(|f| f.node.is("checked") || f.node.is("unchecked") || f.node.is("mixed")).or_else(radio).or_else(any) else {
+    let Some(found) = found
+        .filter(|f| f.node.is("checked") || f.node.is("unchecked") || f.node.is("mixed"))
+        .or_else(radio)
+        .or_else(any)
+    else {
         return wait_or(memo, not_found(&target.said));
     };
     if state(found.node) == on && (memo.acted || found.node.is("checked") || found.node.is("unchecked")) {

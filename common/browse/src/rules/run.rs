@@ -98,7 +98,8 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
             };
             let words: Vec<&str> = text.as_deref().unwrap_or_default().split_whitespace().collect();
             let Some(word) = ordinal.index(words.len()) else { return not_found(&step.said) };
-            run.kept = Some(words[word].trim_matches(|c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?')).to_owned());
+            run.kept =
+                Some(words[word].trim_matches(|c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?')).to_owned());
             Move::Finished
         }
         What::Copy(target) => {
@@ -147,7 +148,9 @@ fn submit(page: &Page<'_>, memo: &mut Memo) -> Move {
 
 fn scroll(page: &Page<'_>, target: Option<&Target>, to: Edge, memo: &mut Memo) -> Move {
     let id = target.and_then(|target| {
-        page.one(target, None).map(|f| f.id.to_owned()).or_else(|| page.all(&Target { kind: Some(Kind::Area), ..Target::default() }).0.first().map(|f| f.id.to_owned()))
+        page.one(target, None).map(|f| f.id.to_owned()).or_else(|| {
+            page.all(&Target { kind: Some(Kind::Area), ..Target::default() }).0.first().map(|f| f.id.to_owned())
+        })
     });
     let far = 1_000_000.0;
     let height = page.view.height.clamp(200.0, 5_000.0) * 0.8;

@@ -15,7 +15,14 @@ const AFTER: [&str; 9] = ["when", "once", "if", "so", "until", "after", "because
 pub fn without_purpose(tokens: &[Token]) -> &[Token] {
     let end = tokens.iter().enumerate().skip(1).position(|(at, t)| {
         t.is(&AFTER)
-            || (t.is(&["to"]) && tokens.get(at + 1).is_some_and(|n| n.is(&["delete", "mark", "open", "see", "go", "continue", "submit", "save", "close", "remove", "get", "view", "find", "complete", "finish", "confirm", "proceed", "add", "log", "sign", "start", "show", "expand"])))
+            || (t.is(&["to"])
+                && tokens.get(at + 1).is_some_and(|n| {
+                    n.is(&[
+                        "delete", "mark", "open", "see", "go", "continue", "submit", "save", "close", "remove", "get",
+                        "view", "find", "complete", "finish", "confirm", "proceed", "add", "log", "sign", "start",
+                        "show", "expand",
+                    ])
+                }))
     });
     end.map_or(tokens, |end| &tokens[..=end])
 }
@@ -26,7 +33,8 @@ pub fn address(text: &str) -> Option<String> {
     let full = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = url::Url::parse(&full).ok()?;
     let host = url.host_str()?;
-    let known = matches!(url.scheme(), "http" | "https") && (text.contains("://") || (host.contains('.') && !host.ends_with('.')));
+    let known = matches!(url.scheme(), "http" | "https")
+        && (text.contains("://") || (host.contains('.') && !host.ends_with('.')));
     let plain = !text.contains('@') && host.rsplit('.').next().is_some_and(|end| end.len() > 1 || text.contains("://"));
     (known && plain).then(|| url.to_string())
 }
@@ -96,7 +104,9 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     if verb.is(&["press", "hit", "push", "tap"]) {
         let plain: Vec<&Token> = rest.iter().filter(|t| !t.is(&["the", "key"])).collect();
         if let [key] = plain.as_slice() {
-            if let Some(keys) = keys(&key.text).filter(|_| !key.quoted || !keys(&key.text).is_some_and(|k| k == "Delete")) {
+            if let Some(keys) =
+                keys(&key.text).filter(|_| !key.quoted || !keys(&key.text).is_some_and(|k| k == "Delete"))
+            {
                 return Some(vec![What::Press(keys)]);
             }
         }
@@ -123,7 +133,8 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     // "click A and B", "click A, B and C": several things of one verb.
     for part in several(rest) {
         let target = reading.target(part);
-        let empty = target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none();
+        let empty =
+            target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none();
         if empty || is_beyond(part) {
             return None;
         }
@@ -145,7 +156,8 @@ fn several(tokens: &[Token]) -> Vec<&[Token]> {
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate().skip(1) {
         let next = tokens.get(at + 1);
-        if token.is(&["and", "then"]) && next.is_some_and(|n| n.quoted || n.is(&["the", "button", "on"])) && at > start {
+        if token.is(&["and", "then"]) && next.is_some_and(|n| n.quoted || n.is(&["the", "button", "on"])) && at > start
+        {
             out.push(&tokens[start..at]);
             start = at + 1;
         } else if tokens[at - 1].after == Some(',') && tokens[at - 1].quoted && token.quoted {
@@ -179,7 +191,10 @@ pub fn find(rest: &[Token], reading: &mut Reading) -> Read {
     }
     if let Some(at) = rest.iter().position(|t| t.is(&["word"])) {
         let ordinal = rest[..at].iter().find_map(|t| ordinal(&t.low))?;
-        let area = rest[at + 1..].iter().any(|t| t.is(&["area", "textarea", "field"])).then(|| Target { kind: Some(Kind::Area), ..Target::default() });
+        let area = rest[at + 1..]
+            .iter()
+            .any(|t| t.is(&["area", "textarea", "field"]))
+            .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
         reading.kept = true;
         return Some(vec![What::Word { ordinal, area }]);
     }
@@ -213,7 +228,11 @@ pub fn copy(rest: &[Token], reading: &mut Reading) -> Read {
 
 /// "expand the section Shipping".
 pub fn expand(rest: &[Token]) -> Read {
-    let plain: Vec<Token> = rest.iter().filter(|t| !t.is(&["below", "above", "section", "sections", "menu", "panel", "pie"])).cloned().collect();
+    let plain: Vec<Token> = rest
+        .iter()
+        .filter(|t| !t.is(&["below", "above", "section", "sections", "menu", "panel", "pie"]))
+        .cloned()
+        .collect();
     let target = Target::read(&plain);
     Some(vec![What::Expand((!target.name.is_empty() || target.ordinal.is_some()).then_some(target))])
 }
@@ -235,13 +254,17 @@ pub fn scroll(rest: &[Token]) -> Read {
         "up" => Some(Edge::Up),
         _ => None,
     });
-    let area = rest.iter().any(|t| t.is(&["textarea", "area", "box"])).then(|| Target { kind: Some(Kind::Area), ..Target::default() });
+    let area = rest
+        .iter()
+        .any(|t| t.is(&["textarea", "area", "box"]))
+        .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
     match edge {
         Some(to) => Some(vec![What::Scroll { target: area, to }]),
         None => {
             let to = rest.iter().position(|t| t.is(&["to", "until"]))?;
             let phrase = super::clause::phrase(&rest[to + 1..]);
-            (!phrase.is_empty()).then(|| vec![What::Find(Target { name: phrase.clone(), full: phrase, ..Target::default() })])
+            (!phrase.is_empty())
+                .then(|| vec![What::Find(Target { name: phrase.clone(), full: phrase, ..Target::default() })])
         }
     }
 }
@@ -253,7 +276,10 @@ pub fn wait(rest: &[Token]) -> Read {
         return Some(vec![What::Wait { text: None, seconds: u32::try_from(seconds).unwrap_or(30).min(30) }]);
     }
     let at = rest.iter().position(|t| t.is(&["for", "until", "till"]))?;
-    let dull = ["the", "text", "message", "page", "appears", "to", "appear", "is", "shown", "visible", "a", "load", "loaded", "loads", "finish", "loading", "be", "show", "shows"];
+    let dull = [
+        "the", "text", "message", "page", "appears", "to", "appear", "is", "shown", "visible", "a", "load", "loaded",
+        "loads", "finish", "loading", "be", "show", "shows",
+    ];
     let words: Vec<Token> = rest[at + 1..].iter().filter(|t| !t.is(&dull)).cloned().collect();
     let text = words.iter().find(|t| t.quoted).map_or_else(|| joined(&words), |t| t.text.clone());
     Some(vec![What::Wait { text: Some(text).filter(|t| !t.is_empty()), seconds: 20 }])
@@ -274,7 +300,11 @@ pub fn focus(rest: &[Token], reading: &Reading) -> Read {
 /// "submit", "submit the form", "submit when done".
 pub fn submit(rest: &[Token], reading: &Reading) -> Read {
     let rest = without_purpose(rest);
-    let plain: Vec<Token> = rest.iter().filter(|t| !t.is(&["the", "form", "it", "when", "done", "your", "my", "answer", "to", "request"])).cloned().collect();
+    let plain: Vec<Token> = rest
+        .iter()
+        .filter(|t| !t.is(&["the", "form", "it", "when", "done", "your", "my", "answer", "to", "request"]))
+        .cloned()
+        .collect();
     if plain.is_empty() {
         return Some(vec![What::Submit]);
     }
@@ -294,13 +324,39 @@ pub fn close(rest: &[Token], reading: &Reading) -> Read {
 /// "delete the row of Ada", "accept the cookies": a button says the verb, and it belongs to what follows.
 pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     const ACTS: [&str; 26] = [
-        "delete", "remove", "add", "accept", "agree", "save", "cancel", "continue", "confirm", "like", "share", "edit", "star",
-        "archive", "download", "play", "pause", "follow", "unfollow", "subscribe", "reject", "decline", "apply", "clear", "print", "reset",
+        "delete",
+        "remove",
+        "add",
+        "accept",
+        "agree",
+        "save",
+        "cancel",
+        "continue",
+        "confirm",
+        "like",
+        "share",
+        "edit",
+        "star",
+        "archive",
+        "download",
+        "play",
+        "pause",
+        "follow",
+        "unfollow",
+        "subscribe",
+        "reject",
+        "decline",
+        "apply",
+        "clear",
+        "print",
+        "reset",
     ];
     if !verb.is(&ACTS) {
         return None;
     }
-    let clear_of = |t: &Token| t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"]);
+    let clear_of = |t: &Token| {
+        t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"])
+    };
     let to = rest.iter().rposition(|t| t.is(&["to"])).filter(|_| verb.is(&["add"]));
     if to.is_none() && verb.is(&["add"]) && rest.iter().any(|t| t.is(&["to"])) {
         return None;
@@ -313,12 +369,16 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     let mut name = verb.low.clone();
     let mut object = rest;
     if let Some(at) = cart {
-        name = format!("add {}", joined(&rest[at..].iter().filter(|t| !t.is(&["the", "my"])).cloned().collect::<Vec<_>>()).to_lowercase());
+        name = format!(
+            "add {}",
+            joined(&rest[at..].iter().filter(|t| !t.is(&["the", "my"])).cloned().collect::<Vec<_>>()).to_lowercase()
+        );
         object = &rest[..at];
     }
     let words: Vec<Token> = object.iter().filter(|t| !clear_of(t)).cloned().collect();
     let phrase = words.iter().find(|t| t.quoted).map_or_else(|| super::clause::phrase(&words), |t| fold(&t.text));
-    let mut target = Target { said: format!("{} {}", verb.text, joined(rest)), name: name.clone(), full: name, ..Target::default() };
+    let mut target =
+        Target { said: format!("{} {}", verb.text, joined(rest)), name: name.clone(), full: name, ..Target::default() };
     if rest.iter().any(|t| t.is(&["all", "every", "each"])) {
         target.many = Many::All;
     }

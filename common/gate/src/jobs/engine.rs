@@ -90,11 +90,12 @@ pub struct Engine {
     pub sellers: Option<Arc<dyn ServiceRunner>>,
 }
 
-/// The queues of the two lanes.
+/// The queues of the lanes.
 #[derive(Clone)]
 pub struct Queues {
     pub tools: Arc<dyn Queue>,
     pub souls: Arc<dyn Queue>,
+    pub browser: Arc<dyn Queue>,
 }
 
 impl Queues {
@@ -102,6 +103,7 @@ impl Queues {
         match lane {
             Lane::Tools => &*self.tools,
             Lane::Souls => &*self.souls,
+            Lane::Browser => &*self.browser,
         }
     }
 }

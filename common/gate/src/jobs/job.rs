@@ -27,9 +27,9 @@ use ledger::payments::reason::Reason;
 use ledger::payments::settle::Intent;
 use ledger::receipt::{ExecutionStatus, ReceiptStatus};
 use platform::store::Key;
-use platform::store::lists::List;
 use serde::{Deserialize, Serialize};
 use tools::files;
+pub use tools::spec::Lane;
 use tools::spec::TOP_UP;
 use uuid::Uuid;
 
@@ -385,7 +385,7 @@ impl Job {
 
     /// Which queue the job belongs to while it is open.
     pub fn lane(&self) -> Lane {
-        self.open.as_deref().map_or(Lane::Tools, Lane::of_shard)
+        self.open.as_deref().map_or(Lane::Tools, lane_of)
     }
 }
 
@@ -437,34 +437,20 @@ pub fn request_id_of(pk: &str) -> Option<RequestId> {
     pk.strip_prefix("JOB#")?.parse().ok()
 }
 
-/// Which function works on an open job. Each lane has its own queue and its own shards of the index of open jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// The worker: our own tools, and seller jobs that are only settled and handed over.
-    Tools,
-    /// The executor: model calls and sellers' programs, which may take minutes.
-    Souls,
-}
-
 const SOULS_SHARDS: &str = "OPEN#SOULS#";
+const BROWSER_SHARDS: &str = "OPEN#BROWSER#";
 
 /// The job's shard of the index of open jobs.
 pub fn open_shard(request_id: RequestId, lane: Lane) -> String {
     shard_name(request_id.bytes()[0] % OPEN_SHARDS, lane)
 }
 
-impl Lane {
-    /// The lane that a shard belongs to.
-    pub fn of_shard(shard: &str) -> Lane {
-        if shard.starts_with(SOULS_SHARDS) { Lane::Souls } else { Lane::Tools }
-    }
-
-    /// The due list of its open jobs.
-    pub const fn list(self) -> List {
-        match self {
-            Lane::Tools => List::Tools,
-            Lane::Souls => List::Souls,
-        }
+/// The lane that a shard belongs to.
+pub fn lane_of(shard: &str) -> Lane {
+    match shard {
+        _ if shard.starts_with(SOULS_SHARDS) => Lane::Souls,
+        _ if shard.starts_with(BROWSER_SHARDS) => Lane::Browser,
+        _ => Lane::Tools,
     }
 }
 
@@ -472,6 +458,7 @@ pub fn shard_name(shard: u8, lane: Lane) -> String {
     match lane {
         Lane::Tools => format!("OPEN#{shard}"),
         Lane::Souls => format!("{SOULS_SHARDS}{shard}"),
+        Lane::Browser => format!("{BROWSER_SHARDS}{shard}"),
     }
 }
 
@@ -622,8 +609,8 @@ mod tests {
         let request_id = RequestId::bought_with("quote", &[b"q"]);
         assert_eq!(request_id_of(&key(request_id).pk), Some(request_id));
         assert_eq!(request_id_of("PAYMENT#1"), None);
-        for lane in [Lane::Souls, Lane::Tools] {
-            assert_eq!(Lane::of_shard(&open_shard(request_id, lane)), lane);
+        for lane in Lane::ALL {
+            assert_eq!(lane_of(&open_shard(request_id, lane)), lane);
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tools::NewJob;
 
 use super::input::StoredInput;
-use super::job::{self, Job, Lane, Settlement};
+use super::job::{self, Job, Settlement};
 use super::store;
 use crate::work::Usage;
 
@@ -81,7 +81,7 @@ fn new_job(new: &NewJob) -> Job {
         holder: None,
         created: now,
         updated: now,
-        open: Some(job::open_shard(request_id, Lane::Tools)),
+        open: Some(job::open_shard(request_id, new.tool.lane)),
         due: Some(new.look),
         expires: now.plus(new.tool.retention).secs(),
     }

@@ -68,7 +68,7 @@ pub async fn load_latest(db: &Db, request_id: RequestId) -> Result<Option<Job>, 
 pub fn create(db: &Db, job: &Job) -> Result<Write, StoreError> {
     let put = Write::put(&db.tables.jobs, job.key(), job)?;
     let put = match &job.open {
-        Some(shard) => put.into_list(Lane::of_shard(shard).list(), job.created),
+        Some(shard) => put.into_list(job::lane_of(shard).list(), job.created),
         None => put,
     };
     put.only_if("attribute_not_exists(#pk) OR #settlement = :void OR (#settlement = :refused AND #outcome = :failed)")

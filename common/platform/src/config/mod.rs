@@ -284,6 +284,19 @@ pub struct AwsConfig {
     pub acp_secret_arn: Option<String>,
 }
 
+impl AwsConfig {
+    /// The queue of the browser worker. It has no variable of its own, because functions that sell everything have no room for
+    /// one: the template names it after the job queue.
+    pub fn browser_queue_url(&self) -> Option<String> {
+        self.queue_url.as_deref().and_then(browser_queue_beside)
+    }
+}
+
+/// The browser worker's queue, beside this job queue: `…-jobs` and `…-browser-jobs`.
+pub fn browser_queue_beside(job_queue: &str) -> Option<String> {
+    job_queue.strip_suffix("-jobs").map(|stack| format!("{stack}-browser-jobs"))
+}
+
 /// Table names: `TABLE_PREFIX` (default `agora`), a hyphen and `jobs`, `ledger`, `agents`, `souls` or `messages`.
 #[derive(Clone, Debug)]
 pub struct Tables {

@@ -44,6 +44,8 @@ pub enum List {
     Tools,
     /// Open jobs of souls (sellers).
     Souls,
+    /// Open jobs of the browser.
+    Browser,
     /// Webhook deliveries.
     Outbox,
     /// Souls whose search index entries are out of date.
@@ -55,12 +57,14 @@ pub enum List {
 }
 
 impl List {
-    pub const ALL: [List; 6] = [List::Tools, List::Souls, List::Outbox, List::Index, List::Trials, List::Settled];
+    pub const ALL: [List; 7] =
+        [List::Tools, List::Souls, List::Browser, List::Outbox, List::Index, List::Trials, List::Settled];
 
     pub const fn name(self) -> &'static str {
         match self {
             List::Tools => "tools",
             List::Souls => "souls",
+            List::Browser => "browser",
             List::Outbox => "outbox",
             List::Index => "index",
             List::Trials => "trials",
@@ -109,6 +113,8 @@ pub struct Known {
     tools_empty: Option<Timestamp>,
     souls_until: Option<Timestamp>,
     souls_empty: Option<Timestamp>,
+    browser_until: Option<Timestamp>,
+    browser_empty: Option<Timestamp>,
     outbox_until: Option<Timestamp>,
     outbox_empty: Option<Timestamp>,
     index_until: Option<Timestamp>,
@@ -132,6 +138,7 @@ impl Known {
         match list {
             List::Tools => (self.tools_until, self.tools_empty),
             List::Souls => (self.souls_until, self.souls_empty),
+            List::Browser => (self.browser_until, self.browser_empty),
             List::Outbox => (self.outbox_until, self.outbox_empty),
             List::Index => (self.index_until, self.index_empty),
             List::Trials => (self.trials_until, self.trials_empty),

@@ -143,6 +143,13 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "browser",
+        what: "a refused task",
+        event: |_| events::http("POST", "/v1/tools/browser", &[], Some(json!({"task": "short"}))),
+        is_good: |answer| answer["statusCode"] == 400,
+        node: None,
+    },
+    &Case {
         function: "hosting",
         what: "a site that is not there",
         event: |_| events::http("GET", "/a-00000000000000000000000000000000/", &[], None),
@@ -201,6 +208,13 @@ pub static ALL: &[&Case] = &[
         function: "executor",
         what: "settle, hand over",
         event: |world| job_message(&world.sold.request_id),
+        is_good: |answer| answer["batchItemFailures"] == json!([]),
+        node: None,
+    },
+    &Case {
+        function: "browser-worker",
+        what: "a job that has ended",
+        event: |_| job_message("00000000-0000-4000-8000-000000000000"),
         is_good: |answer| answer["batchItemFailures"] == json!([]),
         node: None,
     },
