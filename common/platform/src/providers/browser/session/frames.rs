@@ -307,6 +307,18 @@ impl Session {
         Ok(self.object(world, function, args, true).await?["value"].take())
     }
 
+    /// The same, with plain arguments, in a frame that need not be known.
+    pub(super) async fn in_frame(
+        &self,
+        frame: &str,
+        session: &str,
+        function: &str,
+        args: &[Value],
+    ) -> Result<Value, ActError> {
+        let args: Vec<Value> = args.iter().map(|arg| json!({"value": arg})).collect();
+        self.in_world(&self.world(frame, session).await?, function, &args).await
+    }
+
     async fn object(&self, world: &World, function: &str, args: &[Value], by_value: bool) -> Result<Value, ActError> {
         let ask = json!({
             "functionDeclaration": function, "executionContextId": world.context, "arguments": args,

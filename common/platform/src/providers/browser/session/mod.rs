@@ -146,6 +146,10 @@ impl Browser {
 
 impl Session {
     async fn begin(&self, state: Option<StorageState>) -> Result<(), ActError> {
+        let place = self.shared.state().place.clone();
+        // Sessions share the clipboard of their browser.
+        let secret = json!({"permission": {"name": "clipboard-read"}, "setting": "denied", "browserContextId": place});
+        self.ask(None, "Browser.setPermission", secret).await?;
         let pages = json!([{"type": "page"}, {"exclude": true}]);
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages});
         self.ask(None, "Target.setAutoAttach", attach).await?;
@@ -293,7 +297,15 @@ impl Session {
     /// Settles after an act.
     async fn rest(&self) -> Result<(), ActError> {
         self.shared.state().active_at = Some(Instant::now());
-        self.settle(Instant::now() + PATIENCE).await
+        self.settle(Instant::now() + PATIENCE).await?;
+        self.take_made().await
+    }
+
+    /// Whether an open dialog keeps a page from responding.
+    fn is_blocked(&self, session: &str) -> bool {
+        let state = self.shared.state();
+        let is_helper = state.helper.as_ref().is_some_and(|helper| helper.session == session);
+        !is_helper && state.tab().is_some_and(|tab| tab.dialog.is_some())
     }
 
     fn lost(&self) -> Option<ActError> {
@@ -374,7 +386,7 @@ impl Session {
                     if let Some(lost) = self.lost() {
                         return Err(lost);
                     }
-                    if session.is_some() && self.shared.state().tab().is_some_and(|tab| tab.dialog.is_some()) {
+                    if session.is_some_and(|session| self.is_blocked(session)) {
                         return Ok(None);
                     }
                     if Instant::now() > until {

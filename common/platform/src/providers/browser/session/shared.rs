@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
-use super::downloads::Download;
+use super::downloads::{Download, MadeFile};
 use super::rules::{Rules, Typed};
 use super::{MAX_NOTES, QUIET};
 
@@ -38,6 +38,8 @@ pub(super) struct State {
     /// Origins of allowed documents.
     pub origins: BTreeSet<String>,
     pub downloads: Vec<Download>,
+    /// Files that pages made themselves, to be taken.
+    pub made: Vec<MadeFile>,
     pub refused: Vec<String>,
     /// Requests on their way, by number, and when they began.
     pub under_way: HashMap<u64, Instant>,
