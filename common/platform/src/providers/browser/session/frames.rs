@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::super::WINDOW;
 use super::shared::{FrameName, Tab};
-use super::{ActError, At, DIALOG_OPEN, Session, refused};
+use super::{ActError, At, DIALOG_OPEN, NO_ANSWER, Session, refused};
 
 /// The name of the world in which the page script runs.
 const WORLD: &str = "agora";
@@ -59,7 +59,7 @@ impl Session {
         let tab = self.current()?;
         let mut view = match tab.dialog {
             None => match self.look(&tab).await {
-                Err(ActError::Refused(why)) if why != DIALOG_OPEN => {
+                Err(ActError::Refused(why)) if why != DIALOG_OPEN && why != NO_ANSWER => {
                     // The page may just have been replaced by another.
                     self.rest().await?;
                     self.look(&tab).await

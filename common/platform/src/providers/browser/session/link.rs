@@ -52,13 +52,12 @@ pub(super) struct Link {
     pub turns: Arc<Semaphore>,
     pub waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
     pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
-    pub requests: u64,
 }
 
 impl Link {
     pub fn new(cdp: Cdp, fetcher: Arc<Fetcher>, shared: Arc<Shared>) -> Link {
         let (turns, waiting) = (Arc::new(Semaphore::new(AT_ONCE)), HashMap::new());
-        Link { cdp, fetcher, shared, turns, waiting, under_way: FuturesUnordered::new(), requests: 0 }
+        Link { cdp, fetcher, shared, turns, waiting, under_way: FuturesUnordered::new() }
     }
 
     /// Works until the session is dropped or the connection breaks.

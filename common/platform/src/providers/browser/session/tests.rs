@@ -13,6 +13,7 @@ use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::response::Response;
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
