@@ -3,7 +3,7 @@
 //!
 //! The browser never fetches anything itself. It gets its own context with a proxy that does not exist, and each of its
 //! requests is intercepted and made by the guarded client ([`Fetcher`]), or refused. So scripts cannot reach more than
-//! pages can. Only GETs are made: reading a page must not change anything.
+//! pages can. A read makes only GETs: it must not change anything. A [`session`] acts for somebody, under rules of its own.
 
 mod cdp;
 pub mod session;

@@ -1,10 +1,11 @@
 //! Files that a session's pages send. The browser keeps none, so they are taken from the responses.
 
-use base::encoding::percent_decoded;
+use base::encoding::{base64_any, percent_decoded};
+use serde_json::json;
 use url::Url;
 
 use super::shared::State;
-use super::{MAX_DOWNLOAD, MAX_DOWNLOADS};
+use super::{ActError, MAX_DOWNLOAD, MAX_DOWNLOADS, Session};
 use crate::net::{Exchanged, essence};
 
 /// A file that a page sent.
@@ -16,6 +17,19 @@ pub struct Download {
     pub bytes: Vec<u8>,
     pub url: String,
 }
+
+/// A file that a page made itself, at an address that is valid only there.
+pub(super) struct MadeFile {
+    pub session: String,
+    pub frame: String,
+    pub url: String,
+    pub name: String,
+}
+
+/// Reads such a file, as a `data:` address.
+const TAKE: &str = "async function(url, most) { const file = await (await fetch(url)).blob(); \
+    if (file.size > most) return null; const reader = new FileReader(); \
+    return new Promise((done) => { reader.onload = () => done(reader.result); reader.readAsDataURL(file); }); }";
 
 /// Whether a response to a navigation is a file: it says so, or a browser cannot show it.
 pub(super) fn is_file(answer: &Exchanged) -> bool {
@@ -83,6 +97,30 @@ impl State {
         {
             file.name = safe(name);
         }
+    }
+}
+
+impl Session {
+    /// Takes the files that pages made since the last call.
+    pub(super) async fn take_made(&self) -> Result<(), ActError> {
+        let made = std::mem::take(&mut self.shared.state().made);
+        for MadeFile { session, frame, url, name } in made.into_iter().take(MAX_DOWNLOADS) {
+            let taken = self.in_frame(&frame, &session, TAKE, &[json!(url), json!(MAX_DOWNLOAD)]).await;
+            let taken = match taken {
+                Err(error @ ActError::Lost(_)) => return Err(error),
+                taken => taken.unwrap_or_default(),
+            };
+            let parts = taken.as_str().and_then(|data| data.strip_prefix("data:")?.split_once(";base64,"));
+            let file = parts.and_then(|(kind, text)| Some((kind.to_owned(), base64_any(text)?)));
+            let mut state = self.shared.state();
+            match file {
+                Some((content_type, bytes)) => state.keep_file(Download { name, content_type, bytes, url }),
+                None => {
+                    state.refuse("GET", &name, "the file that the page made cannot be read, or is larger than 20 MB")
+                }
+            }
+        }
+        Ok(())
     }
 }
 

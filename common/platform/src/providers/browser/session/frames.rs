@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::super::WINDOW;
 use super::shared::{FrameName, Tab};
-use super::{ActError, At, DIALOG_OPEN, Session, refused};
+use super::{ActError, At, DIALOG_OPEN, NO_ANSWER, Session, refused};
 
 /// The name of the world in which the page script runs.
 const WORLD: &str = "agora";
@@ -59,7 +59,7 @@ impl Session {
         let tab = self.current()?;
         let mut view = match tab.dialog {
             None => match self.look(&tab).await {
-                Err(ActError::Refused(why)) if why != DIALOG_OPEN => {
+                Err(ActError::Refused(why)) if why != DIALOG_OPEN && why != NO_ANSWER => {
                     // The page may just have been replaced by another.
                     self.rest().await?;
                     self.look(&tab).await
@@ -305,6 +305,18 @@ impl Session {
     /// Calls a function in a frame and returns its value.
     async fn in_world(&self, world: &World, function: &str, args: &[Value]) -> Result<Value, ActError> {
         Ok(self.object(world, function, args, true).await?["value"].take())
+    }
+
+    /// The same, with plain arguments, in a frame that need not be known.
+    pub(super) async fn in_frame(
+        &self,
+        frame: &str,
+        session: &str,
+        function: &str,
+        args: &[Value],
+    ) -> Result<Value, ActError> {
+        let args: Vec<Value> = args.iter().map(|arg| json!({"value": arg})).collect();
+        self.in_world(&self.world(frame, session).await?, function, &args).await
     }
 
     async fn object(&self, world: &World, function: &str, args: &[Value], by_value: bool) -> Result<Value, ActError> {

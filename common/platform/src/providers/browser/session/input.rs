@@ -27,7 +27,7 @@ pub enum At<'a> {
 /// How a mouse button is pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Click {
-    /// `left`, `middle` or `right`.
+    /// `left` or `right`.
     pub button: &'static str,
     /// 2 for a double click.
     pub count: u32,
@@ -41,8 +41,11 @@ impl Default for Click {
 
 impl Session {
     /// # Errors
-    /// If the element is gone or covered.
+    /// If the element is gone or covered, or there is no such button.
     pub async fn click(&self, at: At<'_>, click: Click) -> Result<(), ActError> {
+        if !matches!(click.button, "left" | "right") {
+            return Err(refused("only the left and the right button can be pressed"));
+        }
         let tab = self.free_tab()?;
         let (x, y) = self.point_of(at, false).await?;
         self.mouse(&tab, "mouseMoved", (x, y), "none", 0).await?;
@@ -124,7 +127,7 @@ impl Session {
     /// Presses a key, such as `Enter`, `ArrowDown`, `a`, or several at once, such as `Control+A`.
     ///
     /// # Errors
-    /// If there is no such key.
+    /// If there is no such key, or it would use the clipboard, which sessions share.
     pub async fn press(&self, keys: &str) -> Result<(), ActError> {
         let tab = self.free_tab()?;
         let unknown = || refused(format!("there is no key {keys}"));
@@ -137,6 +140,9 @@ impl Session {
             modifiers.push(modifier(name).ok_or_else(unknown)?);
         }
         let mask = modifiers.iter().fold(0, |mask, (bit, ..)| mask | bit);
+        if uses_clipboard(mask, last) {
+            return Err(refused("there is no clipboard; type the text instead"));
+        }
         let pressed = match modifier(last) {
             Some((bit, name, code)) => held_events(bit, name, code).to_vec(),
             None => key(last).ok_or_else(unknown)?.events(mask).to_vec(),
@@ -154,7 +160,6 @@ impl Session {
         let buttons = match (kind, button) {
             ("mouseReleased", _) | (_, "none") => 0,
             (_, "right") => 2,
-            (_, "middle") => 4,
             _ => 1,
         };
         let event = json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": count});
@@ -192,9 +197,6 @@ impl Key {
             // Without a keyboard of the system, the browser does not know these by itself.
             let command = match self.name.as_str() {
                 "a" | "A" => "selectAll",
-                "c" | "C" => "copy",
-                "x" | "X" => "cut",
-                "v" | "V" => "paste",
                 "z" | "Z" => "undo",
                 _ => return [down, up],
             };
@@ -204,13 +206,23 @@ impl Key {
     }
 }
 
+const ALT: u32 = 1;
 const CONTROL: u32 = 2;
 const SHIFT: u32 = 8;
+
+fn uses_clipboard(modifiers: u32, name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    match modifiers & !ALT {
+        0 => false,
+        SHIFT => matches!(name.as_str(), "insert" | "delete"),
+        _ => matches!(name.as_str(), "c" | "x" | "v" | "insert"),
+    }
+}
 
 /// The bit, name and code of a key that is held.
 fn modifier(name: &str) -> Option<(u32, &'static str, u32)> {
     Some(match name.to_ascii_lowercase().as_str() {
-        "alt" => (1, "Alt", 18),
+        "alt" => (ALT, "Alt", 18),
         "control" | "ctrl" => (CONTROL, "Control", 17),
         "meta" => (4, "Meta", 91),
         "shift" => (SHIFT, "Shift", 16),

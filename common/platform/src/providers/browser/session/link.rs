@@ -14,12 +14,26 @@ use tokio::time::Instant;
 use super::super::cdp::{Cdp, Event, Incoming};
 use super::super::{AT_ONCE, SHUT, WINDOW, metrics};
 use super::MAX_TABS;
+use super::downloads::MadeFile;
 use super::shared::{Dialog, Shared, Tab};
 use super::traffic::Made;
 use crate::net::Fetcher;
 
-/// Takes away service workers: their requests are not paused, so they could never load.
-const NO_SERVICE_WORKERS: &str = "delete Navigator.prototype.serviceWorker;";
+/// Takes away service workers: their requests are not paused, so they could never load. Takes the ways around the proxy
+/// from a new tab's first, empty document, which its opener can use before the browser tells of it. Lets files that a page
+/// made live for a while after it dropped them, so that they can still be taken.
+const CHANGED: &str = "{
+  delete Navigator.prototype.serviceWorker;
+  const open = globalThis.open, revoke = URL.revokeObjectURL.bind(URL);
+  globalThis.open = function() {
+    const opened = open.apply(globalThis, arguments);
+    try {
+      for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete opened[name];
+    } catch {}
+    return opened;
+  };
+  URL.revokeObjectURL = (url) => { setTimeout(revoke, 10000, url); };
+}";
 
 /// A call of a method.
 pub(super) struct Call {
@@ -38,13 +52,12 @@ pub(super) struct Link {
     pub turns: Arc<Semaphore>,
     pub waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
     pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
-    pub requests: u64,
 }
 
 impl Link {
     pub fn new(cdp: Cdp, fetcher: Arc<Fetcher>, shared: Arc<Shared>) -> Link {
         let (turns, waiting) = (Arc::new(Semaphore::new(AT_ONCE)), HashMap::new());
-        Link { cdp, fetcher, shared, turns, waiting, under_way: FuturesUnordered::new(), requests: 0 }
+        Link { cdp, fetcher, shared, turns, waiting, under_way: FuturesUnordered::new() }
     }
 
     /// Works until the session is dropped or the connection breaks.
@@ -118,7 +131,15 @@ impl Link {
                     tab.is_new &= url == "about:blank" || url.is_empty();
                 }
             }
-            "Page.downloadWillBegin" => self.shared.state().name_download(&text("url"), &text("suggestedFilename")),
+            "Page.downloadWillBegin" => {
+                let (url, name) = (text("url"), text("suggestedFilename"));
+                let mut state = self.shared.state();
+                if url.starts_with("blob:") || url.starts_with("data:") {
+                    state.made.push(MadeFile { session: session.to_owned(), frame: text("frameId"), url, name });
+                } else {
+                    state.name_download(&url, &name);
+                }
+            }
             _ => {}
         }
         Ok(())
@@ -174,7 +195,12 @@ impl Link {
             ("Network.setBypassServiceWorker", json!({"bypass": true})),
             ("Inspector.enable", json!({})),
             ("Page.enable", json!({})),
-            ("Page.addScriptToEvaluateOnNewDocument", json!({"source": format!("{SHUT}{NO_SERVICE_WORKERS}")})),
+            (
+                "Page.addScriptToEvaluateOnNewDocument",
+                json!({"source": format!("{SHUT}{CHANGED}"), "runImmediately": true}),
+            ),
+            // Nobody could answer the dialog for files.
+            ("Page.setInterceptFileChooserDialog", json!({"enabled": true})),
             ("Target.setAutoAttach", attach),
         ] {
             self.tell(Some(session), method, params).await?;

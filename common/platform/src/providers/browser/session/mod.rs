@@ -9,12 +9,18 @@
 //! - A fulfilled redirect is followed by the browser, and its next step is paused again, with its cookies.
 //! - The document of a frame in another process is paused in its parent, everything after it in the frame's own session.
 //!   Dedicated workers' requests are paused in their page, but only if the worker is attached. Those of nested, shared and
-//!   service workers are not paused, so they fail at the proxy, as WebSockets do.
-//! - Only the browser as a whole tells of a new tab before it asks for anything; it also tells of other sessions' tabs.
+//!   service workers are not paused, so they fail at the proxy, as WebSockets do. With the proxy, hints such as
+//!   `dns-prefetch` look nothing up.
+//! - Only the browser as a whole tells of a new tab before it asks for anything; it also tells of other sessions' tabs. The
+//!   opener of a tab can use its first, empty document before that, and waits while the tab waits.
 //! - A navigation that fails with `Aborted` leaves the page as it was. A link with `download` is a document without a
 //!   `networkId`. An open dialog blocks scripts, input and screenshots of its tab.
 //! - Input at the page reaches frames in other processes; a drag needs its button in each move.
+//!
+//! What the rules cannot stop: a script of another domain that the page itself embeds gets what the page gives it, and can send
+//! it home in a form that nobody recognizes.
 
+mod calls;
 mod downloads;
 mod frames;
 mod input;
@@ -31,8 +37,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::encoding::base64_any;
-use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use serde_json::json;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout_at};
 use url::Url;
@@ -72,6 +78,8 @@ const CALL_TIME: Duration = Duration::from_secs(10);
 const OPEN_TIME: Duration = Duration::from_secs(25);
 /// How often a condition is looked at.
 const TICK: Duration = Duration::from_millis(20);
+/// Why an act is refused when a page's script never ends.
+const NO_ANSWER: &str = "the page does not respond";
 /// Why most acts are refused while a dialog is open.
 const DIALOG_OPEN: &str = "a dialog is open; answer it first";
 
@@ -146,6 +154,10 @@ impl Browser {
 
 impl Session {
     async fn begin(&self, state: Option<StorageState>) -> Result<(), ActError> {
+        let place = self.shared.state().place.clone();
+        // Sessions share the clipboard of their browser.
+        let secret = json!({"permission": {"name": "clipboard-read"}, "setting": "denied", "browserContextId": place});
+        self.ask(None, "Browser.setPermission", secret).await?;
         let pages = json!([{"type": "page"}, {"exclude": true}]);
         let attach = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages});
         self.ask(None, "Target.setAutoAttach", attach).await?;
@@ -272,11 +284,13 @@ impl Session {
         std::mem::take(&mut self.shared.state().refused)
     }
 
-    /// Waits until the current page rests, at most until then.
+    /// Waits until the current page rests, at most until then: it has loaded, and nothing has happened for 400 ms, or it goes on
+    /// asking for things for 3 seconds.
     ///
     /// # Errors
     /// If the session is over.
     pub async fn settle(&self, until: Instant) -> Result<(), ActError> {
+        self.shared.state().waits_since = Some(Instant::now());
         while Instant::now() < until && !self.shared.state().is_resting() {
             sleep(TICK).await;
         }
@@ -293,11 +307,8 @@ impl Session {
     /// Settles after an act.
     async fn rest(&self) -> Result<(), ActError> {
         self.shared.state().active_at = Some(Instant::now());
-        self.settle(Instant::now() + PATIENCE).await
-    }
-
-    fn lost(&self) -> Option<ActError> {
-        self.shared.state().lost.clone().map(ActError::Lost)
+        self.settle(Instant::now() + PATIENCE).await?;
+        self.take_made().await
     }
 
     fn current(&self) -> Result<Tab, ActError> {
@@ -310,79 +321,6 @@ impl Session {
     fn free_tab(&self) -> Result<Tab, ActError> {
         let tab = self.current()?;
         if tab.dialog.is_some() { Err(refused(DIALOG_OPEN)) } else { Ok(tab) }
-    }
-
-    async fn wait_for(&self, is_so: impl Fn(&Shared) -> bool) -> Result<(), ActError> {
-        let until = Instant::now() + CALL_TIME;
-        while !is_so(&self.shared) {
-            if let Some(lost) = self.lost() {
-                return Err(lost);
-            }
-            if Instant::now() > until {
-                return Err(refused("the browser does not respond"));
-            }
-            sleep(TICK).await;
-        }
-        Ok(())
-    }
-
-    /// Calls a method of a tab's page.
-    async fn on(&self, tab: &Tab, method: &'static str, params: Value) -> Result<Value, ActError> {
-        self.in_page(&tab.session, method, params).await
-    }
-
-    /// Calls a method of a page or frame. It is refused if a dialog opens meanwhile.
-    async fn in_page(&self, session: &str, method: &'static str, params: Value) -> Result<Value, ActError> {
-        self.ask(Some(session), method, params).await?.ok_or_else(|| refused(DIALOG_OPEN))
-    }
-
-    /// Calls a method; `session`: the page, `None` for the browser itself. There is no result if a dialog opens before it.
-    async fn ask(&self, session: Option<&str>, method: &'static str, params: Value) -> Result<Option<Value>, ActError> {
-        let at = self.send(session, method, params)?;
-        self.answer(session, at, CALL_TIME).await
-    }
-
-    fn send(
-        &self,
-        session: Option<&str>,
-        method: &'static str,
-        params: Value,
-    ) -> Result<oneshot::Receiver<Result<Value, String>>, ActError> {
-        let (answer, received) = oneshot::channel();
-        let call = Call { session: session.map(str::to_owned), method, params, answer };
-        let lost = |_| self.lost().unwrap_or_else(|| ActError::Lost("the connection broke".to_owned()));
-        self.calls.send(call).map_err(lost)?;
-        Ok(received)
-    }
-
-    async fn answer(
-        &self,
-        session: Option<&str>,
-        mut received: oneshot::Receiver<Result<Value, String>>,
-        time: Duration,
-    ) -> Result<Option<Value>, ActError> {
-        let until = Instant::now() + time;
-        loop {
-            tokio::select! {
-                biased;
-                answer = &mut received => return match answer {
-                    Ok(Ok(value)) => Ok(Some(value)),
-                    Ok(Err(error)) => Err(refused(format!("the browser answered: {error}"))),
-                    Err(_) => Err(self.lost().unwrap_or_else(|| ActError::Lost("the connection broke".to_owned()))),
-                },
-                () = sleep(TICK) => {
-                    if let Some(lost) = self.lost() {
-                        return Err(lost);
-                    }
-                    if session.is_some() && self.shared.state().tab().is_some_and(|tab| tab.dialog.is_some()) {
-                        return Ok(None);
-                    }
-                    if Instant::now() > until {
-                        return Err(refused("the page does not respond"));
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
-use super::downloads::Download;
+use super::downloads::{Download, MadeFile};
 use super::rules::{Rules, Typed};
 use super::{MAX_NOTES, QUIET};
 
-/// A request that has no response after this time no longer keeps a page from resting: some wait for news.
-const LONG: std::time::Duration = std::time::Duration::from_secs(3);
+/// After this time, requests no longer keep a loaded page from resting: some ask for news all the time.
+const BUSY: Duration = Duration::from_secs(3);
 
 pub(super) struct Shared {
     pub rules: Rules,
@@ -38,10 +39,15 @@ pub(super) struct State {
     /// Origins of allowed documents.
     pub origins: BTreeSet<String>,
     pub downloads: Vec<Download>,
+    /// Files that pages made themselves, to be taken.
+    pub made: Vec<MadeFile>,
     pub refused: Vec<String>,
-    /// Requests on their way, by number, and when they began.
-    pub under_way: HashMap<u64, Instant>,
+    /// Number of requests on their way.
+    pub under_way: usize,
+    /// When something last happened.
     pub active_at: Option<Instant>,
+    /// When the current wait for rest began.
+    pub waits_since: Option<Instant>,
     /// Requests, bytes and documents so far.
     pub asked: usize,
     pub brought: usize,
@@ -156,8 +162,8 @@ impl State {
     /// Whether the shown tab has loaded, or waits for an answer, and nothing happened for a while.
     pub fn is_resting(&self) -> bool {
         let Some(tab) = self.tab() else { return true };
-        let is_quiet = self.active_at.is_none_or(|at| at.elapsed() >= QUIET);
-        let is_waiting = self.under_way.values().any(|began| began.elapsed() < LONG);
-        self.lost.is_some() || tab.dialog.is_some() || (is_quiet && !is_waiting && !tab.is_loading)
+        let is_quiet = self.under_way == 0 && self.active_at.is_none_or(|at| at.elapsed() >= QUIET);
+        let is_busy = self.waits_since.is_some_and(|since| since.elapsed() >= BUSY);
+        self.lost.is_some() || tab.dialog.is_some() || (!tab.is_loading && (is_quiet || is_busy))
     }
 }

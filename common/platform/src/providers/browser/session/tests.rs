@@ -13,6 +13,7 @@ use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::Request;
 use axum::response::Response;
+use serde_json::Value;
 use tokio::net::TcpListener;
 
 use super::*;
@@ -38,7 +39,6 @@ fn chromium() -> Option<&'static str> {
         command.args(["-c", GUARDED, "sh"]).arg(&profile).arg(CHROMIUM);
         command.args(["--headless", "--remote-debugging-port=0", "--no-first-run", "--disable-background-networking"]);
         command.args(["--disable-component-update", "--disable-extensions", "--disable-gpu", "--no-sandbox"]);
-        command.arg("--webrtc-ip-handling-policy=disable_non_proxied_udp");
         command.arg(format!("--user-data-dir={}", profile.display()));
         #[expect(clippy::zombie_processes, reason = "it ends with this process")]
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -20,7 +20,6 @@ pub(super) struct Paused {
     session: String,
     /// Its id in the browser.
     id: String,
-    number: u64,
     method: String,
     url: Url,
     /// It brings a document, for a tab or a frame.
@@ -98,11 +97,10 @@ impl Link {
             self.fail(session, &id, is_navigation).await?;
             return if is_navigation { self.close_if_new(session).await } else { Ok(()) };
         };
-        self.requests += 1;
         let is_allowed = self.shared.rules.allows(&url);
-        let (session, number) = (session.to_owned(), self.requests);
-        self.shared.state().under_way.insert(number, Instant::now());
-        let paused = Paused { session, id, number, method, url, is_document, is_navigation, is_file, is_allowed };
+        self.shared.state().under_way += 1;
+        let session = session.to_owned();
+        let paused = Paused { session, id, method, url, is_document, is_navigation, is_file, is_allowed };
         let (fetcher, turns) = (Arc::clone(&self.fetcher), Arc::clone(&self.turns));
         self.under_way.push(Box::pin(async move {
             let _turn = turns.acquire().await;
@@ -118,7 +116,7 @@ impl Link {
         {
             let mut state = self.shared.state();
             state.active_at = Some(Instant::now());
-            state.under_way.remove(&paused.number);
+            state.under_way = state.under_way.saturating_sub(1);
             match &made {
                 Ok(answer) => state.brought += answer.body.len(),
                 Err(error) => state.refuse(&paused.method, url.as_str(), &error.to_string()),

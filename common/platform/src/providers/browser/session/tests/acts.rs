@@ -100,6 +100,7 @@ async fn mouse_keyboard_and_files_work_as_a_persons() {
     for said in ["over", "double", "right", "Backspace", "Control", "dropped-ace"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
+    assert!(matches!(session.press("Control+V").await, Err(ActError::Refused(_))));
     assert!(matches!(session.press("Nokey").await, Err(ActError::Refused(_))));
 
     let file = id(&session, "file").await;
@@ -130,7 +131,9 @@ async fn frames_tabs_dialogs_and_downloads_are_seen_and_used() {
         "GET /" => html(&format!(
             "<div style='height:2000px'></div><iframe src={frame} style='margin:20px;border:5px solid;width:400px'></iframe>
              <iframe srcdoc='<button>near</button>'></iframe>
-             <a href=/tab target=_blank>tab</a><a href=/file>file</a><a href=/tab download=mine.txt>save</a>
+             <a href=/tab target=_blank>tab</a><a href=/file>file</a><a href=/tab download=mine.txt>save</a><button onclick=\"make()\">make</button>
+             <script>function make() {{ const a = document.createElement('a'); a.download = 'made.csv';
+             a.href = URL.createObjectURL(new Blob(['1,2'], {{type: 'text/csv'}})); a.click(); URL.revokeObjectURL(a.href); }}</script>
              <button onclick=\"this.textContent = prompt('Who?', 'x')\">ask</button>
              <button onclick=\"window.open('/tab').document.title\">open</button>"
         )),
@@ -180,10 +183,12 @@ async fn frames_tabs_dialogs_and_downloads_are_seen_and_used() {
 
     click(&session, "file").await;
     click(&session, "save").await;
-    assert_eq!(session.view().await.unwrap()["downloads"], json!(["file", "mine.txt"]));
+    click(&session, "make").await;
+    assert_eq!(session.view().await.unwrap()["downloads"], json!(["file", "mine.txt", "made.csv"]));
     let files = session.take_downloads();
     assert_eq!((files[0].bytes.as_slice(), files[0].content_type.as_str()), (&b"%PDF"[..], "application/pdf"));
     assert!(files[1].bytes.starts_with(b"<!doctype"));
+    assert_eq!((files[2].bytes.as_slice(), files[2].content_type.as_str()), (&b"1,2"[..], "text/csv"));
     assert_eq!(url(&session).await, site.url("/"));
     session.goto(&site.url("/file")).await.unwrap();
     assert_eq!((session.take_downloads().len(), session.refused()), (1, Vec::new()));

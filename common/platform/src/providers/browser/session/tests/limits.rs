@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use tokio::net::UdpSocket;
+
 use super::*;
 
 /// A page with ways to the other host `there`, and to the listener `canary`.
@@ -26,6 +28,7 @@ fn page(line: &str, there: &str, canary: &str) -> Answer {
             format!(
                 "fetch('http://{canary}/worker', {{mode: 'no-cors'}}).catch(() => 0);
                  new WebSocket('ws://{canary}/worker-socket');
+                 new WebTransport('https://{canary}/').ready.catch(() => 0);
                  fetch('/from-worker').then((answer) => self.postMessage?.('loaded ' + answer.status));
                  new Worker('/worker.js');"
             ),
@@ -67,6 +70,13 @@ async fn sites() -> (Site, Site, Arc<AtomicUsize>) {
     let canary = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hits = Arc::new(AtomicUsize::new(0));
     let (address, counter) = (canary.local_addr().unwrap().to_string(), Arc::clone(&hits));
+    let datagrams = UdpSocket::bind(&address).await.unwrap();
+    let second = Arc::clone(&hits);
+    tokio::spawn(async move {
+        while datagrams.recv(&mut [0; 16]).await.is_ok() {
+            second.fetch_add(1, Ordering::SeqCst);
+        }
+    });
     tokio::spawn(async move {
         while canary.accept().await.is_ok() {
             counter.fetch_add(1, Ordering::SeqCst);
@@ -133,6 +143,20 @@ async fn pages_reach_nothing_past_the_guarded_client() {
     assert!(text(&session).await.contains("loaded 200"), "{}", text(&session).await);
     assert_eq!(hits.load(Ordering::SeqCst), 0, "{:?}", session.refused());
     assert!(session.refused().iter().any(|note| note.contains("/worker")));
+    // Nor do the first, empty documents of tabs and frames.
+    let tab = session.current().unwrap();
+    for first in [
+        "window",
+        "open('about:blank')",
+        "open('', 'named')",
+        "document.body.appendChild(document.createElement('iframe')).contentWindow",
+        "frames[frames.length - 1].open('')",
+    ] {
+        let probe = format!("(one => typeof one.RTCPeerConnection + typeof one.WebTransport)({first})");
+        let probe = json!({"expression": probe, "userGesture": true});
+        let found = session.on(&tab, "Runtime.evaluate", probe).await.unwrap();
+        assert_eq!(found["result"]["value"], "undefinedundefined", "{first}: {found}");
+    }
     let error = session.goto("http://169.254.169.254/latest/meta-data").await.unwrap_err();
     assert!(matches!(&error, ActError::Refused(why) if why.contains("public internet")), "{error}");
 }
