@@ -19,6 +19,13 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
     }
     let context = run.context.clone();
     let found = page.one(target, context.as_deref()).filter(|f| f.sure || !explore);
+    // What differs in capitals may be another one, behind what is still closed.
+    let other = |f: &Found<'_>| explore && target.quoted && !target.exact.is_empty() && fold(&f.node.name) == target.name && f.node.name.trim() != target.exact;
+    if found.as_ref().is_some_and(other) {
+        if let Some(next) = reveal(page, memo, context.as_deref(), true) {
+            return next;
+        }
+    }
     let found = match (found, target.theirs, context.as_deref()) {
         (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
         (found, _, _) => found,
@@ -40,6 +47,14 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
     if nth_missing {
         if let Some(action) = next_results(page, target, memo) {
             return action;
+        }
+    }
+    // The button of a form of log-in may say "OK".
+    if ["login", "log in", "sign in", "submit"].contains(&target.name.as_str()) && memo.waits > 0 {
+        if let Some(id) = super::finish::submit_button(page) {
+            run.sure &= target.name != "submit";
+            memo.acted = true;
+            return Move::Act(click_on(id));
         }
     }
     let near = target.near.as_ref().map(|n| n.1.as_str()).or(context.as_deref());

@@ -93,6 +93,10 @@ impl<'a> Page<'a> {
                 let full = if target.full == target.name { 0 } else { self.fits(index, &target.full) };
                 full.max(self.fits(index, &target.name))
             };
+            // Of names that differ in capitals only, the one as it was written.
+            if score >= EXACT && !target.exact.is_empty() && node.name.trim() == target.exact {
+                score += 2;
+            }
             if score > 0 && !role {
                 score = if target.is_bare() { 0 } else { score.saturating_sub(12) };
             }
@@ -117,7 +121,8 @@ impl<'a> Page<'a> {
         let look = node.look.as_deref().unwrap_or_default();
         let words = parts(look);
         if words.is_empty() {
-            return 0;
+            let boxed = target.shape.as_deref() == Some("rectangle") && target.colour.is_none() && (node.is("draggable") || node.is("droppable"));
+            return if boxed { EXACT } else { 0 };
         }
         let text = node.name.trim();
         let shape = target.shape.as_deref().is_none_or(|shape| match shape {

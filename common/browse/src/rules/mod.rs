@@ -72,6 +72,7 @@ pub enum Decision {
 pub struct Plan {
     steps: Vec<Step>,
     schema: Option<Value>,
+    sends: bool,
     at: usize,
     memo: Memo,
     run: Run,
@@ -115,7 +116,15 @@ impl Plan {
             return Err(NotUnderstood { parts: parts.collect() });
         }
         let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), clicked: None, last: None, acts: 0 };
-        Ok(Self { steps, schema: output_schema.cloned(), at: 0, memo: Memo::default(), run })
+        Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
+    }
+
+    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending them.
+    /// Without it such a task ends with nothing sent, and with `success: None`.
+    #[must_use]
+    pub fn sending(mut self) -> Self {
+        self.sends = true;
+        self
     }
 
     /// How many steps the task writes out.
@@ -153,6 +162,13 @@ impl Plan {
                 Move::Act(action) => return self.act(action, view),
             }
         }
+        if self.sends && self.run.edited {
+            let submit = page.all_where(|n| n.role == "button" && !n.is("disabled") && words::fold(&n.name) == "submit");
+            if let [button] = submit.as_slice() {
+                self.sends = false;
+                return self.act(run::click(button.id), view);
+            }
+        }
         finish::finish(&page, &self.run, &self.steps, self.schema.as_ref())
     }
 
@@ -164,7 +180,8 @@ impl Plan {
         let repeats = self.run.last.filter(|(last, _)| *last == print).map_or(1, |(_, n)| n + 1);
         self.run.last = Some((print, repeats));
         self.run.acts += 1;
-        if repeats > MOST_REPEATS {
+        // Waits are counted by their steps.
+        if repeats > MOST_REPEATS && !matches!(action, Action::Wait { .. }) {
             return Decision::GiveUp { reason: "no_progress".to_owned(), message: format!("\"{goal}\": the page does not change") };
         }
         if self.run.acts > MOST_ACTS {
@@ -175,7 +192,8 @@ impl Plan {
             self.run.clicked = Some(id.clone());
         }
         match &action {
-            Action::Click { .. } | Action::Press { .. } | Action::ClickAt { .. } => self.run.edited = false,
+            Action::Click { id, .. } if view.element(id).is_none_or(|n| !matches!(n.role.as_str(), "button" | "link")) => {}
+            Action::Click { .. } | Action::Press { .. } => self.run.edited = false,
             Action::Type { .. } | Action::Select { .. } | Action::Check { .. } | Action::Set { .. } | Action::Drag { .. } => self.run.edited = true,
             _ => {}
         }
