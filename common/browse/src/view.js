@@ -67,6 +67,8 @@
     if (tag === 'INPUT') {
       if (e.type === 'hidden') return null;
       if (given === 'switch' || given === 'combobox') return given;
+      const suggests = e.hasAttribute('aria-autocomplete') || /autocomplete|typeahead/.test(e.getAttribute('class') || '');
+      if (suggests && /^(text|search|email|url|tel)$/.test(e.type)) return 'combobox';
       return INPUT_ROLES[e.type] || 'textbox';
     }
     if (tag === 'SELECT') return e.multiple || e.size > 1 ? 'listbox' : 'combobox';

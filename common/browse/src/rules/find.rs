@@ -88,7 +88,11 @@ impl<'a> Page<'a> {
             let mut score = if target.colour.is_some() || (target.shape.is_some() && node.look.is_some()) || target.size.is_some() {
                 self.looks(node, target)
             } else if target.is_bare() {
-                if role && target.kind.is_some() { EXACT } else { 0 }
+                match target.kind {
+                    Some(kind) if role && own_role(node, kind) => EXACT,
+                    Some(_) if role => EXACT - 10,
+                    _ => 0,
+                }
             } else {
                 let full = if target.full == target.name { 0 } else { self.fits(index, &target.full) };
                 full.max(self.fits(index, &target.name))
@@ -339,6 +343,18 @@ fn same_act(name: &str, wanted: &str) -> bool {
     ];
     let (name, wanted) = (fold(name), fold(wanted));
     ACTS.iter().any(|act| act.contains(&name.as_str()) && act.contains(&wanted.as_str()))
+}
+
+/// Whether the role of a node is what the kind is called, and not only something like it.
+fn own_role(node: &Node, kind: Kind) -> bool {
+    match kind {
+        Kind::Button => node.role == "button",
+        Kind::Link => node.role == "link",
+        Kind::Checkbox => node.role == "checkbox",
+        Kind::Radio => node.role == "radio",
+        Kind::Section => node.role != "region",
+        _ => true,
+    }
 }
 
 fn suits(node: &Node, kind: Kind) -> bool {
