@@ -12,6 +12,9 @@ struct Task {
     task: String,
     start_url: Option<String>,
     schema: Option<Value>,
+    /// Whether filled fields are sent though the task does not say so.
+    #[serde(default)]
+    send: bool,
 }
 
 #[derive(Deserialize)]
@@ -26,6 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Some(first) = lines.next() else { return Ok(()) };
     let task: Task = serde_json::from_str(&first?)?;
     let mut plan = match Plan::read(&task.task, task.start_url.as_deref(), task.schema.as_ref()) {
+        Ok(plan) if task.send => plan.sending(),
         Ok(plan) => plan,
         Err(not) => {
             writeln!(out, "{}", json!({"not_understood": not.parts}))?;

@@ -67,6 +67,8 @@
     if (tag === 'INPUT') {
       if (e.type === 'hidden') return null;
       if (given === 'switch' || given === 'combobox') return given;
+      const suggests = e.hasAttribute('aria-autocomplete') || /autocomplete|typeahead/.test(e.getAttribute('class') || '');
+      if (suggests && /^(text|search|email|url|tel)$/.test(e.type)) return 'combobox';
       return INPUT_ROLES[e.type] || 'textbox';
     }
     if (tag === 'SELECT') return e.multiple || e.size > 1 ? 'listbox' : 'combobox';
@@ -515,9 +517,15 @@
     const fits = (r) => r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth;
     const ours = (hit) => hit && (within(hit, target) || within(hit, e) || (e.labels && [...e.labels].some((l) => within(hit, l))));
     const middle = (r) => [r.x + r.width / 2, r.y + r.height / 2];
+    // Clicks right after a scroll can miss: with `moved`, ask again when the next frame is drawn.
+    let moved = false;
     if (!fits(rect) || !ours(deepest(...middle(rect)))) {
+      const before = rect.y + rect.x;
+      const again = () => { const now = target.getBoundingClientRect(); moved = Math.abs(now.y + now.x - before) > 0.5; };
       target.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
+      again();
     }
+    const answer = (x, y, covered) => ({ x, y, ...(moved && { moved }), ...(covered && { covered }) });
     const rects = [...target.getClientRects()].filter((r) => r.width > 1 && r.height > 1);
     if (!rects.length) return { gone: true };
     rect = rects.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a));
@@ -527,12 +535,12 @@
     for (const [fx, fy] of [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.25], [0.5, 0.75], [0.1, 0.2], [0.9, 0.8]]) {
       const [x, y] = at(fx, fy);
       const here = deepest(x, y);
-      if (ours(here)) return { x, y };
+      if (ours(here)) return answer(x, y);
       hit = hit || here;
     }
     const [x, y] = at(0.5, 0.5);
-    if (!hit || within(target, hit)) return { x, y };
-    return { x, y, covered: ids.get(hit) || hit.tagName.toLowerCase() + (content(hit) ? ' "' + content(hit).slice(0, 60) + '"' : '') };
+    if (!hit || within(target, hit)) return answer(x, y);
+    return answer(x, y, ids.get(hit) || hit.tagName.toLowerCase() + (content(hit) ? ' "' + content(hit).slice(0, 60) + '"' : ''));
   };
 
   const focus = (id) => {

@@ -89,6 +89,12 @@ pub fn fill(page: &Page<'_>, value: &Value, field: &Target, memo: &mut Memo, run
         found.node.value.as_deref().is_some_and(|value| {
             fold(value) == fold(&text) || (number(value).is_some() && value.trim() == text.trim())
         });
+    // Suggestions come a moment after the text.
+    let waits = found.node.role == "combobox" && memo.acted && memo.waits == 0 && memo.done == 0;
+    if waits && suggestion(page, &text, found.index, memo).is_none() {
+        memo.waits = 1;
+        return Move::Act(Action::Wait { text: None, seconds: Some(1.0) });
+    }
     if memo.acted && (same || found.node.is("password")) {
         return suggestion(page, &text, found.index, memo).map_or(Move::Finished, |id| {
             memo.done += 1;

@@ -92,11 +92,19 @@ impl<'a> Page<'a> {
             {
                 self.looks(node, target)
             } else if target.is_bare() {
-                if role && target.kind.is_some() { EXACT } else { 0 }
+                match target.kind {
+                    Some(kind) if role && own_role(node, kind) => EXACT,
+                    Some(_) if role => EXACT - 10,
+                    _ => 0,
+                }
             } else {
                 let full = if target.full == target.name { 0 } else { self.fits(index, &target.full) };
                 full.max(self.fits(index, &target.name))
             };
+            // Of names that differ in capitals only, the one as it was written.
+            if score >= EXACT && !target.exact.is_empty() && node.name.trim() == target.exact {
+                score += 2;
+            }
             if score > 0 && !role {
                 score = if target.is_bare() { 0 } else { score.saturating_sub(12) };
             }
@@ -124,7 +132,10 @@ impl<'a> Page<'a> {
         let look = node.look.as_deref().unwrap_or_default();
         let words = parts(look);
         if words.is_empty() {
-            return 0;
+            let boxed = target.shape.as_deref() == Some("rectangle")
+                && target.colour.is_none()
+                && (node.is("draggable") || node.is("droppable"));
+            return if boxed { EXACT } else { 0 };
         }
         let text = node.name.trim();
         let shape = target.shape.as_deref().is_none_or(|shape| match shape {
@@ -365,6 +376,18 @@ fn same_act(name: &str, wanted: &str) -> bool {
     ];
     let (name, wanted) = (fold(name), fold(wanted));
     ACTS.iter().any(|act| act.contains(&name.as_str()) && act.contains(&wanted.as_str()))
+}
+
+/// Whether the role of a node is what the kind is called, and not only something like it.
+fn own_role(node: &Node, kind: Kind) -> bool {
+    match kind {
+        Kind::Button => node.role == "button",
+        Kind::Link => node.role == "link",
+        Kind::Checkbox => node.role == "checkbox",
+        Kind::Radio => node.role == "radio",
+        Kind::Section => node.role != "region",
+        _ => true,
+    }
 }
 
 fn suits(node: &Node, kind: Kind) -> bool {

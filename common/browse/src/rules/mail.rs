@@ -45,7 +45,8 @@ pub fn read(tokens: &[Token]) -> Option<Vec<Step>> {
         return None;
     }
     let quoted = tokens.iter().find(|t| t.quoted);
-    let told = quoted.is_some() && tokens.first().is_some_and(|t| t.is(&["tell", "email"]));
+    let told =
+        says(&["information", "sent"]) || quoted.is_some() && tokens.first().is_some_and(|t| t.is(&["tell", "email"]));
     if !tokens.iter().any(|t| is_mail(t) || owner(t).is_some()) && !told {
         return None;
     }
@@ -53,7 +54,9 @@ pub fn read(tokens: &[Token]) -> Option<Vec<Step>> {
         .iter()
         .enumerate()
         .filter(|(at, t)| {
-            is_name(t, *at) || (*at == 0 && t.text.chars().next().is_some_and(char::is_uppercase) && owner(t).is_some())
+            is_name(t, *at)
+                || (*at == 0 && says(&["wants", "waiting"]) && t.text.chars().next().is_some_and(char::is_uppercase))
+                || (*at == 0 && t.text.chars().next().is_some_and(char::is_uppercase) && owner(t).is_some())
         })
         .map(|(at, t)| (at, owner(t).unwrap_or(&t.text)))
         .collect();
@@ -62,6 +65,12 @@ pub fn read(tokens: &[Token]) -> Option<Vec<Step>> {
         .iter()
         .find(|(at, _)| {
             is_after(*at, &["from", "by"]) || (is_after(*at, &["me"]) && *at > 1 && tokens[at - 2].is(&["by"]))
+        })
+        .or_else(|| {
+            names.iter().find(|(at, _)| {
+                is_after(*at, &["message", "email", "information", "mail", "the"])
+                    && tokens.get(at + 1).is_some_and(|t| t.is(&["sent", "wrote"]))
+            })
         })
         .or_else(|| {
             names.iter().find(|(at, _)| owner(&tokens[*at]).is_some() && tokens.get(at + 1).is_some_and(is_mail))

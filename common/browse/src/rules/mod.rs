@@ -72,6 +72,7 @@ pub enum Decision {
 pub struct Plan {
     steps: Vec<Step>,
     schema: Option<Value>,
+    sends: bool,
     at: usize,
     memo: Memo,
     run: Run,
@@ -128,7 +129,15 @@ impl Plan {
             last: None,
             acts: 0,
         };
-        Ok(Self { steps, schema: output_schema.cloned(), at: 0, memo: Memo::default(), run })
+        Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
+    }
+
+    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending them.
+    /// Without it such a task ends with nothing sent, and with `success: None`.
+    #[must_use]
+    pub fn sending(mut self) -> Self {
+        self.sends = true;
+        self
     }
 
     /// The addresses that the task opens.
@@ -176,6 +185,14 @@ impl Plan {
                 Move::Act(action) => return self.act(action, view),
             }
         }
+        if self.sends && self.run.edited {
+            let submit =
+                page.all_where(|n| n.role == "button" && !n.is("disabled") && words::fold(&n.name) == "submit");
+            if let [button] = submit.as_slice() {
+                self.sends = false;
+                return self.act(run::click(button.id), view);
+            }
+        }
         finish::finish(&page, &self.run, &self.steps, self.schema.as_ref())
     }
 
@@ -187,7 +204,8 @@ impl Plan {
         let repeats = self.run.last.filter(|(last, _)| *last == print).map_or(1, |(_, n)| n + 1);
         self.run.last = Some((print, repeats));
         self.run.acts += 1;
-        if repeats > MOST_REPEATS {
+        // Waits are counted by their steps.
+        if repeats > MOST_REPEATS && !matches!(action, Action::Wait { .. }) {
             return Decision::GiveUp {
                 reason: "no_progress".to_owned(),
                 message: format!("\"{goal}\": the page does not change"),
@@ -204,7 +222,9 @@ impl Plan {
             self.run.clicked = Some(id.clone());
         }
         match &action {
-            Action::Click { .. } | Action::Press { .. } | Action::ClickAt { .. } => self.run.edited = false,
+            Action::Click { id, .. }
+                if view.element(id).is_none_or(|n| !matches!(n.role.as_str(), "button" | "link")) => {}
+            Action::Click { .. } | Action::Press { .. } => self.run.edited = false,
             Action::Type { .. }
             | Action::Select { .. }
             | Action::Check { .. }

@@ -19,8 +19,8 @@ fn drag_to(from: &str, to: [i64; 2]) -> Move {
 }
 
 fn within(inner: &Node, outer: &Node) -> bool {
-    let [x, y] = inner.middle();
-    x > outer.bounds[0] && x < outer.right() && y > outer.bounds[1] && y < outer.bottom()
+    let starts = inner.bounds[0] >= outer.bounds[0] && inner.bounds[1] >= outer.bounds[1];
+    starts && inner.right() <= outer.right() && inner.bottom() <= outer.bottom()
 }
 
 /// Drags one thing or several.

@@ -10,6 +10,9 @@ use crate::view::Node;
 
 /// Chooses names: options of a list, boxes, buttons.
 pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
+    // "A and B" may be the name of one option.
+    let merged = merge(page, names);
+    let names = merged.as_slice();
     let Some(name) = names.get(memo.done) else { return Move::Finished };
     if memo.acted && memo.phase == 0 {
         memo.acted = false;
@@ -91,6 +94,23 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
         return Move::Act(click(found.id));
     }
     wait_or(memo, not_found(name))
+}
+
+fn merge(page: &Page<'_>, names: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for name in names {
+        let joined = out.last().map(|last| format!("{last} and {name}"));
+        let option =
+            joined.filter(|joined| page.view.nodes.iter().any(|n| n.options.iter().any(|o| fold(o) == fold(joined))));
+        match option {
+            Some(joined) => {
+                out.pop();
+                out.push(joined);
+            }
+            None => out.push(name.clone()),
+        }
+    }
+    out
 }
 
 fn drawn_list<'a>(page: &Page<'a>, list: Option<&Target>) -> Option<Found<'a>> {

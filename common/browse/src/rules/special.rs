@@ -255,5 +255,7 @@ pub fn drag(rest: &[Token]) -> Read {
     }
     // "so that it is completely inside the larger box"
     let inner = to.iter().rposition(|t| t.is(&["inside", "in", "into"])).map_or(&to[..], |at| &to[at + 1..]);
-    (!inner.is_empty()).then(|| vec![What::Drag { what, to: Place::Onto(side_of(inner)) }])
+    // "so that it faces the user" is no place.
+    let vague = rest[at].is(&["so"]) && inner.len() == to.len();
+    (!inner.is_empty() && !vague).then(|| vec![What::Drag { what, to: Place::Onto(side_of(inner)) }])
 }

@@ -57,6 +57,8 @@ pub struct Target {
     /// Its words with those for its role: "tab #1".
     pub full: String,
     pub quoted: bool,
+    /// Its words with their capitals, to tell "Nam" from "nam".
+    pub exact: String,
     pub kind: Option<Kind>,
     pub ordinal: Option<Ordinal>,
     pub many: Many,
@@ -320,7 +322,8 @@ impl Target {
             }
             at += 1;
         }
-        target.name = fold(&name.join(" "));
+        target.exact = name.join(" ");
+        target.name = fold(&target.exact);
         target.full = fold(&full.join(" "));
         // "the box", "a text": the words of the role are all there is.
         if target.name == "box" || target.name == "text" {

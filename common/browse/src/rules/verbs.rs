@@ -147,7 +147,9 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
 fn is_beyond(tokens: &[Token]) -> bool {
     let geometry = ["center", "centre", "midpoint", "mid-point", "coordinate", "coordinates", "angle"];
     let judged = tokens.windows(2).any(|w| w[0].is(&["that", "which"]) && !w[1].is(&["says", "is", "has", "reads"]));
-    tokens.iter().any(|t| t.is(&geometry)) || judged
+    let nameless =
+        tokens.windows(3).any(|w| w[0].is(&["with"]) && w[1].is(&["the", "an"]) && w[2].is(&["icon", "picture"]));
+    tokens.iter().any(|t| t.is(&geometry)) || judged || nameless
 }
 
 /// Parts of a list in which each part is quoted or has its own article.
