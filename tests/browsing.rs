@@ -257,7 +257,8 @@ fn what_cannot_be_done_is_refused_before_a_price_or_paid_back() {
     run(async {
         let Some(browser) = chromium().await else { return };
         let (host, _) = shop().await;
-        let stack = stack_in(&browser.url, &host).await;
+        let nowhere = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let stack = stack_in(&browser.url, &format!("{host},{nowhere}")).await;
         let (payer, token) = buyer(&stack).await;
         let task = |task: &str| json!({"task": task, "start_url": format!("http://{host}/login")});
         let with = |name: &str, value: Value| {
@@ -278,7 +279,6 @@ fn what_cannot_be_done_is_refused_before_a_price_or_paid_back() {
             assert_eq!(ask(&payer, &token, &body).await.error(), (status, code.to_owned()), "{body}");
         }
         // A first page that cannot be opened costs nothing; a target that is not there is said.
-        let nowhere = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let job =
             done(&payer, &token, &json!({"task": "Read the heading of it", "start_url": format!("http://{nowhere}/")}))
                 .await;
@@ -353,7 +353,8 @@ fn a_model_that_obeys_the_page_reaches_nothing_outside() {
         let job = done(&payer, &token, &task).await;
         let result = &job["result"];
         assert_eq!(result["output"], "obeyed", "{job}");
-        assert_eq!(result["step_count"], 5, "{job}");
+        let told: Vec<String> = model.asked().iter().map(|asked| asked.body["messages"].to_string()).collect();
+        assert_eq!(result["step_count"], 5, "{job}\n{told:#?}");
         assert!(result["final_url"].as_str().unwrap().starts_with(&format!("http://{host}/")), "{job}");
         assert_eq!(*hits.lock().unwrap(), 0, "something reached the canary: {job}");
         // The model's cost is charged with a fifth on top, and said.
