@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::super::WINDOW;
 use super::shared::{FrameName, Tab};
-use super::{ActError, At, DIALOG_OPEN, NO_ANSWER, Session, refused};
+use super::{ActError, At, CLOSED, DIALOG_OPEN, NO_ANSWER, Session, refused};
 
 /// The name of the world in which the page script runs.
 const WORLD: &str = "agora";
@@ -62,7 +62,7 @@ impl Session {
                 Err(ActError::Refused(why)) if why != DIALOG_OPEN && why != NO_ANSWER => {
                     // The page may just have been replaced by another.
                     self.rest().await?;
-                    self.look(&tab).await
+                    self.look(&self.current()?).await
                 }
                 looked => looked,
             },
@@ -106,8 +106,8 @@ impl Session {
         let args: Vec<Value> = local.map(Value::from).into_iter().chain(args).collect();
         let value = self.in_world(&world, CALL, &[json!({"value": name}), json!({"value": args})]).await;
         let value = match value {
-            // The act opened a dialog.
-            Err(ActError::Refused(why)) if why == DIALOG_OPEN => json!({"ok": true}),
+            // The act opened a dialog, or closed the page.
+            Err(ActError::Refused(why)) if why == DIALOG_OPEN || why == CLOSED => json!({"ok": true}),
             value => value?,
         };
         if let Some(error) = value["error"].as_str() {

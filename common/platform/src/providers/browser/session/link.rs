@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::super::cdp::{Cdp, Event, Incoming};
 use super::super::{AT_ONCE, SHUT, WINDOW, metrics};
-use super::MAX_TABS;
 use super::downloads::MadeFile;
 use super::shared::{Dialog, Shared, Tab};
 use super::traffic::Made;
+use super::{CLOSED, MAX_TABS};
 use crate::net::Fetcher;
 
 /// Takes away service workers: their requests are not paused, so they could never load. Takes the ways around the proxy
@@ -50,7 +50,8 @@ pub(super) struct Link {
     pub shared: Arc<Shared>,
     /// Limits the requests that are made at once.
     pub turns: Arc<Semaphore>,
-    pub waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+    /// Calls without a response: their page, and who waits.
+    pub waiting: HashMap<u64, (Option<String>, oneshot::Sender<Result<Value, String>>)>,
     pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
 }
 
@@ -72,7 +73,7 @@ impl Link {
             tokio::select! {
                 incoming = self.cdp.read() => match incoming? {
                     Incoming::Answer(id, result) => {
-                        if let Some(answer) = self.waiting.remove(&id) {
+                        if let Some((_, answer)) = self.waiting.remove(&id) {
                             // The caller may have given up.
                             let _ = answer.send(result);
                         }
@@ -82,7 +83,7 @@ impl Link {
                 call = calls.recv() => {
                     let Some(Call { session, method, params, answer }) = call else { return Ok(()) };
                     let id = self.cdp.send_to(session.as_deref(), method, params).await?;
-                    self.waiting.insert(id, answer);
+                    self.waiting.insert(id, (session, answer));
                 }
                 Some(made) = self.under_way.next() => self.answer(made).await?,
             }
@@ -101,7 +102,15 @@ impl Link {
         match method.as_str() {
             "Fetch.requestPaused" => return self.paused(session, &params).await,
             "Target.attachedToTarget" => return self.attached(&params).await,
-            "Target.detachedFromTarget" => self.shared.state().forget(&text("sessionId")),
+            "Target.detachedFromTarget" => {
+                let closed = text("sessionId");
+                self.shared.state().forget(&closed);
+                // What it was doing has no response any more.
+                let ended = self.waiting.extract_if(|_, (session, _)| session.as_ref() == Some(&closed));
+                for (_, (_, answer)) in ended {
+                    let _ = answer.send(Err(CLOSED.to_owned()));
+                }
+            }
             "Inspector.targetCrashed" => return Err("the page crashed".to_owned()),
             "Page.javascriptDialogOpening" => {
                 let kind = text("type");

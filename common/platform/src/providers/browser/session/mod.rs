@@ -80,6 +80,8 @@ const OPEN_TIME: Duration = Duration::from_secs(25);
 const TICK: Duration = Duration::from_millis(20);
 /// Why an act is refused when a page's script never ends.
 const NO_ANSWER: &str = "the page does not respond";
+/// Why an act has no result when it, or somebody else, closed its page.
+const CLOSED: &str = "the page was closed";
 /// Why most acts are refused while a dialog is open.
 const DIALOG_OPEN: &str = "a dialog is open; answer it first";
 
