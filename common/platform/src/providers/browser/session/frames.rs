@@ -35,8 +35,11 @@ const ELEMENT: &str = "function(id) { return agoraView.element(id); }";
 const SHOW: &str = "function(id) { agoraView.element(id)?.scrollIntoView({ block: 'nearest', inline: 'nearest', \
     behavior: 'instant' }); }";
 /// Where the content of a frame's element begins.
-const CORNER: &str = "function() { const box = this.getBoundingClientRect(), style = getComputedStyle(this); \
-    return [box.x + this.clientLeft + parseFloat(style.paddingLeft), box.y + this.clientTop + parseFloat(style.paddingTop)]; }";
+const CORNER: &str = "function() {
+  const box = this.getBoundingClientRect(), style = getComputedStyle(this);
+  const left = this.clientLeft + parseFloat(style.paddingLeft), top = this.clientTop + parseFloat(style.paddingTop);
+  return [box.x + left, box.y + top];
+}";
 
 /// A frame, and where its page script runs.
 struct World {
@@ -52,9 +55,9 @@ struct View {
 }
 
 impl Session {
-    /// What the current tab shows, frames included: `{url, title, width, height, scroll, nodes, tabs, dialog, downloads}`. Ids
-    /// in frames begin with the frame's name (`f1.e3`), and all boxes are in the window's CSS pixels. While a dialog is open,
-    /// there are no nodes.
+    /// What the current tab shows, frames included: `{url, title, width, height, scroll, nodes, tabs, dialog,
+    /// downloads}`. Ids in frames begin with the frame's name (`f1.e3`), and all boxes are in the window's CSS pixels.
+    /// While a dialog is open, there are no nodes.
     pub async fn view(&self) -> Result<Value, ActError> {
         let tab = self.current()?;
         let mut view = match tab.dialog {
@@ -87,8 +90,8 @@ impl Session {
         Ok(view)
     }
 
-    /// Calls a function of the page script. With an id, in the frame of that element, and its id there is the first argument;
-    /// without one, in the main frame. Texts that are set or uploaded count as typed.
+    /// Calls a function of the page script. With an id, in the frame of that element, and its id there is the first
+    /// argument; without one, in the main frame. Texts that are set or uploaded count as typed.
     ///
     /// # Errors
     /// If the element is gone, or the function says `error`.
@@ -238,7 +241,8 @@ impl Session {
         Ok(Some((frame.to_owned(), (side(0), side(1)))))
     }
 
-    /// The frame of an element, the frames around it with the elements that hold them, innermost first, and its id there.
+    /// The frame of an element, the frames around it with the elements that hold them, innermost first, and its id
+    /// there.
     async fn located<'a>(
         &self,
         tab: &Tab,
@@ -295,7 +299,8 @@ impl Session {
         Some(format!("f{}", at + 1))
     }
 
-    /// The script's world in a frame. Its number is asked each time: another document has another, and numbers come again.
+    /// The script's world in a frame. Its number is asked each time: another document has another, and numbers come
+    /// again.
     async fn world(&self, frame: &str, session: &str) -> Result<World, ActError> {
         let ask = json!({"frameId": frame, "worldName": WORLD});
         let context = self.in_page(session, "Page.createIsolatedWorld", ask).await?["executionContextId"].take();

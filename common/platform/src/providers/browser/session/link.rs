@@ -1,5 +1,5 @@
-//! The task that holds the connection: it sends calls, follows events, and makes the pages' requests. It goes on between the
-//! acts, so pages stay alive while the caller thinks.
+//! The task that holds the connection: it sends calls, follows events, and makes the pages' requests. It goes on
+//! between the acts, so pages stay alive while the caller thinks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use super::{CLOSED, MAX_TABS};
 use crate::net::Fetcher;
 
 /// Takes away service workers: their requests are not paused, so they could never load. Takes the ways around the proxy
-/// from a new tab's first, empty document, which its opener can use before the browser tells of it. Lets files that a page
-/// made live for a while after it dropped them, so that they can still be taken.
+/// from a new tab's first, empty document, which its opener can use before the browser tells of it. Lets files that a
+/// page made live for a while after it dropped them, so that they can still be taken.
 const CHANGED: &str = "{
   delete Navigator.prototype.serviceWorker;
   const open = globalThis.open, revoke = URL.revokeObjectURL.bind(URL);
@@ -35,13 +35,16 @@ const CHANGED: &str = "{
   URL.revokeObjectURL = (url) => { setTimeout(revoke, 10000, url); };
 }";
 
+/// Where the response to a call goes.
+type Answer = oneshot::Sender<Result<Value, String>>;
+
 /// A call of a method.
 pub(super) struct Call {
     /// The page; `None` for the browser itself.
     pub session: Option<String>,
     pub method: &'static str,
     pub params: Value,
-    pub answer: oneshot::Sender<Result<Value, String>>,
+    pub answer: Answer,
 }
 
 pub(super) struct Link {
@@ -51,7 +54,7 @@ pub(super) struct Link {
     /// Limits the requests that are made at once.
     pub turns: Arc<Semaphore>,
     /// Calls without a response: their page, and who waits.
-    pub waiting: HashMap<u64, (Option<String>, oneshot::Sender<Result<Value, String>>)>,
+    pub waiting: HashMap<u64, (Option<String>, Answer)>,
     pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
 }
 
@@ -111,7 +114,14 @@ impl Link {
                     let _ = answer.send(Err(CLOSED.to_owned()));
                 }
             }
-            "Inspector.targetCrashed" => return Err("the page crashed".to_owned()),
+            "Inspector.targetCrashed" => {
+                let mut state = self.shared.state();
+                if state.tab_of(session).is_some() {
+                    return Err("the page crashed".to_owned());
+                }
+                // A frame in a process of its own: the page around it goes on.
+                state.forget(session);
+            }
             "Page.javascriptDialogOpening" => {
                 let kind = text("type");
                 if kind == "beforeunload" {
