@@ -179,8 +179,8 @@ impl Session {
                     node["id"] = json!(format!("{prefix}{local}"));
                 }
                 if let Some([x, y]) = node["box"].as_array_mut().and_then(|sides| sides.first_chunk_mut()) {
-                    *x = json!((x.as_f64().unwrap_or_default() + left).round());
-                    *y = json!((y.as_f64().unwrap_or_default() + top).round());
+                    *x = json!((x.as_f64().unwrap_or_default() + left).round() as i64);
+                    *y = json!((y.as_f64().unwrap_or_default() + top).round() as i64);
                 }
                 let is_frame = node["frame"] == true && depth < MAX_DEPTH && view.frames < MAX_FRAMES;
                 view.nodes.push(node);
