@@ -8,14 +8,18 @@ use hyper::header::{
     TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use tokio::time::timeout;
-use url::Position;
+use url::{Position, Url};
 
 use super::body::BodyReader;
 use super::fetch::{FetchError, Fetcher, http_error, no_answer, text_of, while_driving};
-use super::guard::{UrlRefused, check_url};
+use super::guard::{UrlRefused, check_parsed};
 
-/// Most bytes of a response's body, decompressed: a download of 20 MB and a little more, so that a larger one is noticed.
+/// Most bytes of a response's body, decompressed: a download of 20 MB and a little more, so that a larger one is
+/// noticed.
 const MAX_BODY: usize = 20 * 1024 * 1024 + 1;
+
+/// Longest URL, in bytes: logins at other sites pass long ones on.
+const MAX_URL: usize = 16 * 1024;
 
 /// Headers that concern one connection, or that the client sets itself.
 const OWN: [HeaderName; 10] =
@@ -41,9 +45,9 @@ impl Exchanged {
 }
 
 impl Fetcher {
-    /// Sends one request for somebody who acts on a site: the checks of [`Fetcher::get`], but any method, headers and body,
-    /// any content type, no robots.txt, and redirects are returned. The client names itself. Headers that are not valid or
-    /// that concern the connection are left out.
+    /// Sends one request for somebody who acts on a site: the checks of [`Fetcher::get`], but any method, headers and
+    /// body, any content type, a URL of up to 16 KiB, no robots.txt, and redirects are returned. The client names
+    /// itself. Headers that are not valid or that concern the connection are left out.
     ///
     /// # Errors
     /// As [`Fetcher::get`].
@@ -54,7 +58,11 @@ impl Fetcher {
         headers: &[(String, String)],
         body: Vec<u8>,
     ) -> Result<Exchanged, FetchError> {
-        let url = check_url(url, self.policy()).map_err(FetchError::NotAllowed)?;
+        if url.len() > MAX_URL {
+            return Err(FetchError::NotAllowed(UrlRefused::TooLong));
+        }
+        let url = Url::parse(url).map_err(|_| FetchError::NotAllowed(UrlRefused::Malformed))?;
+        check_parsed(&url, self.policy()).map_err(FetchError::NotAllowed)?;
         let mut request = Request::builder()
             .method(method)
             .uri(&url[Position::BeforePath..Position::AfterQuery])

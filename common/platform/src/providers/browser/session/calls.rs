@@ -8,7 +8,10 @@ use tokio::time::{Instant, sleep};
 
 use super::link::Call;
 use super::shared::{Shared, Tab};
-use super::{ActError, CALL_TIME, DIALOG_OPEN, NO_ANSWER, Session, TICK, refused};
+use super::{ActError, CALL_TIME, CLOSED, DIALOG_OPEN, NO_ANSWER, Session, TICK, refused};
+
+/// How the browser answers calls of a page that was closed before they arrived.
+const NO_SESSION: &str = "Session with given id not found";
 
 /// A response that is awaited.
 pub(super) type Awaited = oneshot::Receiver<Result<Value, String>>;
@@ -44,12 +47,14 @@ impl Session {
         self.in_page(&tab.session, method, params).await
     }
 
-    /// Calls a method of a page or frame. It is refused if a dialog opens meanwhile.
+    /// Calls a method of a page or frame. It is refused if a dialog opens or the page closes meanwhile.
     pub(super) async fn in_page(&self, session: &str, method: &'static str, params: Value) -> Result<Value, ActError> {
-        self.ask(Some(session), method, params).await?.ok_or_else(|| refused(DIALOG_OPEN))
+        let answer = self.ask(Some(session), method, params).await?;
+        answer.ok_or_else(|| refused(if self.is_blocked(session) { DIALOG_OPEN } else { CLOSED }))
     }
 
-    /// Calls a method; `session`: the page, `None` for the browser itself. There is no result if a dialog opens before it.
+    /// Calls a method; `session`: the page, `None` for the browser itself. There is no result if a dialog opens or the
+    /// page closes before it.
     pub(super) async fn ask(
         &self,
         session: Option<&str>,
@@ -80,6 +85,7 @@ impl Session {
                 biased;
                 answer = &mut received => return match answer {
                     Ok(Ok(value)) => Ok(Some(value)),
+                    Ok(Err(error)) if error == CLOSED || error.starts_with(NO_SESSION) => Ok(None),
                     Ok(Err(error)) => Err(refused(format!("the browser answered: {error}"))),
                     Err(_) => Err(self.lost().unwrap_or_else(|| ActError::Lost("the connection broke".to_owned()))),
                 },

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::super::WINDOW;
 use super::shared::{FrameName, Tab};
-use super::{ActError, At, DIALOG_OPEN, NO_ANSWER, Session, refused};
+use super::{ActError, At, CLOSED, DIALOG_OPEN, NO_ANSWER, Session, refused};
 
 /// The name of the world in which the page script runs.
 const WORLD: &str = "agora";
@@ -35,8 +35,11 @@ const ELEMENT: &str = "function(id) { return agoraView.element(id); }";
 const SHOW: &str = "function(id) { agoraView.element(id)?.scrollIntoView({ block: 'nearest', inline: 'nearest', \
     behavior: 'instant' }); }";
 /// Where the content of a frame's element begins.
-const CORNER: &str = "function() { const box = this.getBoundingClientRect(), style = getComputedStyle(this); \
-    return [box.x + this.clientLeft + parseFloat(style.paddingLeft), box.y + this.clientTop + parseFloat(style.paddingTop)]; }";
+const CORNER: &str = "function() {
+  const box = this.getBoundingClientRect(), style = getComputedStyle(this);
+  const left = this.clientLeft + parseFloat(style.paddingLeft), top = this.clientTop + parseFloat(style.paddingTop);
+  return [box.x + left, box.y + top];
+}";
 
 /// A frame, and where its page script runs.
 struct World {
@@ -52,9 +55,9 @@ struct View {
 }
 
 impl Session {
-    /// What the current tab shows, frames included: `{url, title, width, height, scroll, nodes, tabs, dialog, downloads}`. Ids
-    /// in frames begin with the frame's name (`f1.e3`), and all boxes are in the window's CSS pixels. While a dialog is open,
-    /// there are no nodes.
+    /// What the current tab shows, frames included: `{url, title, width, height, scroll, nodes, tabs, dialog,
+    /// downloads}`. Ids in frames begin with the frame's name (`f1.e3`), and all boxes are in the window's CSS pixels.
+    /// While a dialog is open, there are no nodes.
     pub async fn view(&self) -> Result<Value, ActError> {
         let tab = self.current()?;
         let mut view = match tab.dialog {
@@ -62,7 +65,7 @@ impl Session {
                 Err(ActError::Refused(why)) if why != DIALOG_OPEN && why != NO_ANSWER => {
                     // The page may just have been replaced by another.
                     self.rest().await?;
-                    self.look(&tab).await
+                    self.look(&self.current()?).await
                 }
                 looked => looked,
             },
@@ -87,8 +90,8 @@ impl Session {
         Ok(view)
     }
 
-    /// Calls a function of the page script. With an id, in the frame of that element, and its id there is the first argument;
-    /// without one, in the main frame. Texts that are set or uploaded count as typed.
+    /// Calls a function of the page script. With an id, in the frame of that element, and its id there is the first
+    /// argument; without one, in the main frame. Texts that are set or uploaded count as typed.
     ///
     /// # Errors
     /// If the element is gone, or the function says `error`.
@@ -106,8 +109,8 @@ impl Session {
         let args: Vec<Value> = local.map(Value::from).into_iter().chain(args).collect();
         let value = self.in_world(&world, CALL, &[json!({"value": name}), json!({"value": args})]).await;
         let value = match value {
-            // The act opened a dialog.
-            Err(ActError::Refused(why)) if why == DIALOG_OPEN => json!({"ok": true}),
+            // The act opened a dialog, or closed the page.
+            Err(ActError::Refused(why)) if why == DIALOG_OPEN || why == CLOSED => json!({"ok": true}),
             value => value?,
         };
         if let Some(error) = value["error"].as_str() {
@@ -176,8 +179,8 @@ impl Session {
                     node["id"] = json!(format!("{prefix}{local}"));
                 }
                 if let Some([x, y]) = node["box"].as_array_mut().and_then(|sides| sides.first_chunk_mut()) {
-                    *x = json!((x.as_f64().unwrap_or_default() + left).round());
-                    *y = json!((y.as_f64().unwrap_or_default() + top).round());
+                    *x = json!((x.as_f64().unwrap_or_default() + left).round() as i64);
+                    *y = json!((y.as_f64().unwrap_or_default() + top).round() as i64);
                 }
                 let is_frame = node["frame"] == true && depth < MAX_DEPTH && view.frames < MAX_FRAMES;
                 view.nodes.push(node);
@@ -238,7 +241,8 @@ impl Session {
         Ok(Some((frame.to_owned(), (side(0), side(1)))))
     }
 
-    /// The frame of an element, the frames around it with the elements that hold them, innermost first, and its id there.
+    /// The frame of an element, the frames around it with the elements that hold them, innermost first, and its id
+    /// there.
     async fn located<'a>(
         &self,
         tab: &Tab,
@@ -295,7 +299,8 @@ impl Session {
         Some(format!("f{}", at + 1))
     }
 
-    /// The script's world in a frame. Its number is asked each time: another document has another, and numbers come again.
+    /// The script's world in a frame. Its number is asked each time: another document has another, and numbers come
+    /// again.
     async fn world(&self, frame: &str, session: &str) -> Result<World, ActError> {
         let ask = json!({"frameId": frame, "worldName": WORLD});
         let context = self.in_page(session, "Page.createIsolatedWorld", ask).await?["executionContextId"].take();

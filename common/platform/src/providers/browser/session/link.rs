@@ -1,5 +1,5 @@
-//! The task that holds the connection: it sends calls, follows events, and makes the pages' requests. It goes on between the
-//! acts, so pages stay alive while the caller thinks.
+//! The task that holds the connection: it sends calls, follows events, and makes the pages' requests. It goes on
+//! between the acts, so pages stay alive while the caller thinks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use tokio::time::Instant;
 
 use super::super::cdp::{Cdp, Event, Incoming};
 use super::super::{AT_ONCE, SHUT, WINDOW, metrics};
-use super::MAX_TABS;
 use super::downloads::MadeFile;
 use super::shared::{Dialog, Shared, Tab};
 use super::traffic::Made;
+use super::{CLOSED, MAX_TABS};
 use crate::net::Fetcher;
 
 /// Takes away service workers: their requests are not paused, so they could never load. Takes the ways around the proxy
-/// from a new tab's first, empty document, which its opener can use before the browser tells of it. Lets files that a page
-/// made live for a while after it dropped them, so that they can still be taken.
+/// from a new tab's first, empty document, which its opener can use before the browser tells of it. Lets files that a
+/// page made live for a while after it dropped them, so that they can still be taken.
 const CHANGED: &str = "{
   delete Navigator.prototype.serviceWorker;
   const open = globalThis.open, revoke = URL.revokeObjectURL.bind(URL);
@@ -35,13 +35,16 @@ const CHANGED: &str = "{
   URL.revokeObjectURL = (url) => { setTimeout(revoke, 10000, url); };
 }";
 
+/// Where the response to a call goes.
+type Answer = oneshot::Sender<Result<Value, String>>;
+
 /// A call of a method.
 pub(super) struct Call {
     /// The page; `None` for the browser itself.
     pub session: Option<String>,
     pub method: &'static str,
     pub params: Value,
-    pub answer: oneshot::Sender<Result<Value, String>>,
+    pub answer: Answer,
 }
 
 pub(super) struct Link {
@@ -50,7 +53,8 @@ pub(super) struct Link {
     pub shared: Arc<Shared>,
     /// Limits the requests that are made at once.
     pub turns: Arc<Semaphore>,
-    pub waiting: HashMap<u64, oneshot::Sender<Result<Value, String>>>,
+    /// Calls without a response: their page, and who waits.
+    pub waiting: HashMap<u64, (Option<String>, Answer)>,
     pub under_way: FuturesUnordered<BoxFuture<'static, Made>>,
 }
 
@@ -72,7 +76,7 @@ impl Link {
             tokio::select! {
                 incoming = self.cdp.read() => match incoming? {
                     Incoming::Answer(id, result) => {
-                        if let Some(answer) = self.waiting.remove(&id) {
+                        if let Some((_, answer)) = self.waiting.remove(&id) {
                             // The caller may have given up.
                             let _ = answer.send(result);
                         }
@@ -82,7 +86,7 @@ impl Link {
                 call = calls.recv() => {
                     let Some(Call { session, method, params, answer }) = call else { return Ok(()) };
                     let id = self.cdp.send_to(session.as_deref(), method, params).await?;
-                    self.waiting.insert(id, answer);
+                    self.waiting.insert(id, (session, answer));
                 }
                 Some(made) = self.under_way.next() => self.answer(made).await?,
             }
@@ -101,8 +105,23 @@ impl Link {
         match method.as_str() {
             "Fetch.requestPaused" => return self.paused(session, &params).await,
             "Target.attachedToTarget" => return self.attached(&params).await,
-            "Target.detachedFromTarget" => self.shared.state().forget(&text("sessionId")),
-            "Inspector.targetCrashed" => return Err("the page crashed".to_owned()),
+            "Target.detachedFromTarget" => {
+                let closed = text("sessionId");
+                self.shared.state().forget(&closed);
+                // What it was doing has no response any more.
+                let ended = self.waiting.extract_if(|_, (session, _)| session.as_ref() == Some(&closed));
+                for (_, (_, answer)) in ended {
+                    let _ = answer.send(Err(CLOSED.to_owned()));
+                }
+            }
+            "Inspector.targetCrashed" => {
+                let mut state = self.shared.state();
+                if state.tab_of(session).is_some() {
+                    return Err("the page crashed".to_owned());
+                }
+                // A frame in a process of its own: the page around it goes on.
+                state.forget(session);
+            }
             "Page.javascriptDialogOpening" => {
                 let kind = text("type");
                 if kind == "beforeunload" {

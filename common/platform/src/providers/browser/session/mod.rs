@@ -1,24 +1,25 @@
 //! A session in the browser for somebody who acts on sites: it opens pages, clicks, types, and keeps cookies.
 //!
-//! Like a read, it has its own context with a proxy that does not exist, and each request of its pages is paused, judged
-//! ([`Rules`]), and made by the guarded client. What a trial showed (Chromium 156), and what follows from it:
+//! Like a read, it has its own context with a proxy that does not exist, and each request of its pages is paused,
+//! judged ([`Rules`]), and made by the guarded client. What a trial showed (Chromium 156), and what follows from it:
 //!
 //! - A paused request carries the context's cookies as the browser would send them (`HttpOnly`, `Secure` and `SameSite`
 //!   included), and `Set-Cookie` in a fulfilment is kept. So the browser's own jar is used.
-//! - Bodies come whole in `postDataEntries`, files that a script set included; `postData` damages bytes. Streams do not come.
+//! - Bodies come whole in `postDataEntries`, files that a script set included; `postData` damages bytes. Streams do not
+//!   come.
 //! - A fulfilled redirect is followed by the browser, and its next step is paused again, with its cookies.
-//! - The document of a frame in another process is paused in its parent, everything after it in the frame's own session.
-//!   Dedicated workers' requests are paused in their page, but only if the worker is attached. Those of nested, shared and
-//!   service workers are not paused, so they fail at the proxy, as WebSockets do. With the proxy, hints such as
-//!   `dns-prefetch` look nothing up.
-//! - Only the browser as a whole tells of a new tab before it asks for anything; it also tells of other sessions' tabs. The
-//!   opener of a tab can use its first, empty document before that, and waits while the tab waits.
+//! - The document of a frame in another process is paused in its parent, everything after it in the frame's own
+//!   session. Dedicated workers' requests are paused in their page, but only if the worker is attached. Those of
+//!   nested, shared and service workers are not paused, so they fail at the proxy, as WebSockets do. With the proxy,
+//!   hints such as `dns-prefetch` look nothing up.
+//! - Only the browser as a whole tells of a new tab before it asks for anything; it also tells of other sessions' tabs.
+//!   The opener of a tab can use its first, empty document before that, and waits while the tab waits.
 //! - A navigation that fails with `Aborted` leaves the page as it was. A link with `download` is a document without a
 //!   `networkId`. An open dialog blocks scripts, input and screenshots of its tab.
 //! - Input at the page reaches frames in other processes; a drag needs its button in each move.
 //!
-//! What the rules cannot stop: a script of another domain that the page itself embeds gets what the page gives it, and can send
-//! it home in a form that nobody recognizes.
+//! What the rules cannot stop: a script of another domain that the page itself embeds gets what the page gives it, and
+//! can send it home in a form that nobody recognizes.
 
 mod calls;
 mod downloads;
@@ -80,6 +81,8 @@ const OPEN_TIME: Duration = Duration::from_secs(25);
 const TICK: Duration = Duration::from_millis(20);
 /// Why an act is refused when a page's script never ends.
 const NO_ANSWER: &str = "the page does not respond";
+/// Why an act has no result when it, or somebody else, closed its page.
+const CLOSED: &str = "the page was closed";
 /// Why most acts are refused while a dialog is open.
 const DIALOG_OPEN: &str = "a dialog is open; answer it first";
 
@@ -117,8 +120,8 @@ fn refused(why: impl Into<String>) -> ActError {
 }
 
 impl Browser {
-    /// Starts a session with one empty tab. `script` is evaluated in a world of its own in each frame, where pages cannot
-    /// reach it, and defines `globalThis.agoraView`. `state`: cookies and storage of an earlier session.
+    /// Starts a session with one empty tab. `script` is evaluated in a world of its own in each frame, where pages
+    /// cannot reach it, and defines `globalThis.agoraView`. `state`: cookies and storage of an earlier session.
     ///
     /// # Errors
     /// If the browser cannot be reached or breaks off, or the state cannot be restored.
@@ -284,8 +287,8 @@ impl Session {
         std::mem::take(&mut self.shared.state().refused)
     }
 
-    /// Waits until the current page rests, at most until then: it has loaded, and nothing has happened for 400 ms, or it goes on
-    /// asking for things for 3 seconds.
+    /// Waits until the current page rests, at most until then: it has loaded, and nothing has happened for 400 ms, or
+    /// it goes on asking for things for 3 seconds.
     ///
     /// # Errors
     /// If the session is over.

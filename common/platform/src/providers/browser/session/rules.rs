@@ -12,7 +12,8 @@ const OUTSIDE: [&str; 5] = ["accept", "accept-language", "origin", "range", "ref
 /// The domains that a session acts on.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// A domain covers its subdomains. `host:port` is that host and port alone. In lower case. An empty list allows nothing.
+    /// A domain covers its subdomains. `host:port` is that host and port alone. In lower case. An empty list allows
+    /// nothing.
     pub allowed: Vec<String>,
 }
 

@@ -46,8 +46,8 @@ pub struct OriginState {
 }
 
 impl Session {
-    /// The cookies of all domains, and the local storage of the allowed origins that were opened (at most 20, and 2,000,000
-    /// characters).
+    /// The cookies of all domains, and the local storage of the allowed origins that were opened (at most 20, and
+    /// 2,000,000 characters).
     pub async fn state(&self) -> Result<StorageState, ActError> {
         let place = json!({"browserContextId": self.shared.state().place});
         let mut found = self.ask(None, "Storage.getCookies", place).await?.unwrap_or_default();

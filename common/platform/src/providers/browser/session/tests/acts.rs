@@ -121,7 +121,8 @@ async fn mouse_keyboard_and_files_work_as_a_persons() {
 async fn frames_tabs_dialogs_and_downloads_are_seen_and_used() {
     let inner = Site::start("localhost", |asked: &Asked| match asked.line.as_str() {
         "GET /frame" => html(
-            "<title>inner</title><input id=field><button onclick=\"this.textContent = 'sent ' + field.value\">ok</button>",
+            "<title>inner</title><input id=field>
+             <button onclick=\"this.textContent = 'sent ' + field.value\">ok</button>",
         ),
         _ => nothing(),
     })
@@ -129,11 +130,14 @@ async fn frames_tabs_dialogs_and_downloads_are_seen_and_used() {
     let frame = inner.url("/frame");
     let site = Site::start("127.0.0.1", move |asked: &Asked| match asked.line.as_str() {
         "GET /" => html(&format!(
-            "<div style='height:2000px'></div><iframe src={frame} style='margin:20px;border:5px solid;width:400px'></iframe>
+            "<div style='height:2000px'></div>
+             <iframe src={frame} style='margin:20px;border:5px solid;width:400px'></iframe>
              <iframe srcdoc='<button>near</button>'></iframe>
-             <a href=/tab target=_blank>tab</a><a href=/file>file</a><a href=/tab download=mine.txt>save</a><button onclick=\"make()\">make</button>
+             <a href=/tab target=_blank>tab</a><a href=/file>file</a><a href=/tab download=mine.txt>save</a>
+             <button onclick=\"make()\">make</button>
              <script>function make() {{ const a = document.createElement('a'); a.download = 'made.csv';
-             a.href = URL.createObjectURL(new Blob(['1,2'], {{type: 'text/csv'}})); a.click(); URL.revokeObjectURL(a.href); }}</script>
+             a.href = URL.createObjectURL(new Blob(['1,2'], {{type: 'text/csv'}})); a.click();
+             URL.revokeObjectURL(a.href); }}</script>
              <button onclick=\"this.textContent = prompt('Who?', 'x')\">ask</button>
              <button onclick=\"window.open('/tab').document.title\">open</button>"
         )),

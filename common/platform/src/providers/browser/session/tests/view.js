@@ -14,7 +14,8 @@
       nodes: [...document.querySelectorAll('body *')]
         .filter((e) => e.matches(USABLE) || listeners.includes(e) || (!e.children.length && e.textContent.trim()))
         .map((e) => e.matches(USABLE) || listeners.includes(e)
-          ? { id: idOf(e), name: e.id || e.textContent.trim(), frame: e.tagName === 'IFRAME', value: e.value, box: box(e) }
+          ? { id: idOf(e), name: e.id || e.textContent.trim(), frame: e.tagName === 'IFRAME',
+              value: e.value, box: box(e) }
           : { text: e.textContent.trim(), box: box(e) }),
     }),
     point: (id) => {
