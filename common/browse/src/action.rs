@@ -121,7 +121,9 @@ impl Action {
             }
         }
         match &action {
-            Self::Tab { number } if view.tabs.iter().all(|tab| tab.number != *number) => Err(format!("there is no tab {number}")),
+            Self::Tab { number } if view.tabs.iter().all(|tab| tab.number != *number) => {
+                Err(format!("there is no tab {number}"))
+            }
             Self::Dialog { .. } if view.dialog.is_none() => Err("no dialog is open".to_owned()),
             Self::Open { url } => match url::Url::parse(url) {
                 Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(action),
@@ -205,7 +207,9 @@ mod tests {
 
     #[test]
     fn an_action_is_refused_with_unknown_members_or_elements() {
-        let view: View = serde_json::from_value(json!({"nodes": [{"id": "e1", "role": "button", "box": [0, 0, 1, 1]}]})).expect("a view");
+        let view: View =
+            serde_json::from_value(json!({"nodes": [{"id": "e1", "role": "button", "box": [0, 0, 1, 1]}]}))
+                .expect("a view");
         let click = json!({"do": "click", "id": "e1"});
         let read = Action::read(click.clone(), &view).expect("an action");
         assert_eq!(serde_json::to_value(read).expect("JSON"), click);

@@ -18,13 +18,20 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         return Move::Finished;
     }
     let context = run.context.clone();
-    let found = page.one(target, context.as_deref()).filter(|f| f.sure || !explore || fold(f.node.words()) == target.name);
+    let found =
+        page.one(target, context.as_deref()).filter(|f| f.sure || !explore || fold(f.node.words()) == target.name);
     // What differs in capitals may be another one, behind what is still closed.
-    let other = |f: &Found<'_>| explore && target.quoted && !target.exact.is_empty() && fold(&f.node.name) == target.name && f.node.name.trim() != target.exact;
-    if found.as_ref().is_some_and(other) {
-        if let Some(next) = reveal(page, memo, context.as_deref(), true) {
-            return next;
-        }
+    let other = |f: &Found<'_>| {
+        explore
+            && target.quoted
+            && !target.exact.is_empty()
+            && fold(&f.node.name) == target.name
+            && f.node.name.trim() != target.exact
+    };
+    if found.as_ref().is_some_and(other)
+        && let Some(next) = reveal(page, memo, context.as_deref(), true)
+    {
+        return next;
     }
     let found = match (found, target.theirs, context.as_deref()) {
         (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
@@ -44,18 +51,17 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         memo.acted = true;
         return Move::Act(action);
     }
-    if nth_missing {
-        if let Some(action) = next_results(page, target, memo) {
-            return action;
-        }
+    if nth_missing && let Some(action) = next_results(page, target, memo) {
+        return action;
     }
     // The button of a form of log-in may say "OK".
-    if ["login", "log in", "sign in", "submit"].contains(&target.name.as_str()) && memo.waits > 0 {
-        if let Some(id) = super::finish::submit_button(page) {
-            run.sure &= target.name != "submit";
-            memo.acted = true;
-            return Move::Act(click_on(id));
-        }
+    if ["login", "log in", "sign in", "submit"].contains(&target.name.as_str())
+        && memo.waits > 0
+        && let Some(id) = super::finish::submit_button(page)
+    {
+        run.sure &= target.name != "submit";
+        memo.acted = true;
+        return Move::Act(click_on(id));
     }
     let near = target.near.as_ref().map(|n| n.1.as_str()).or(context.as_deref());
     if explore && memo.waits == 0 {
@@ -75,16 +81,28 @@ fn act(id: &str, how: How) -> Action {
 
 /// The link or value beside the label: "their address".
 fn labelled<'a>(page: &Page<'a>, target: &Target) -> Option<Found<'a>> {
-    let at = (0..page.view.nodes.len()).find(|i| super::find::likeness(page.view.nodes[*i].words(), &target.name) >= 60 || super::find::likeness(&target.name, page.view.nodes[*i].words()) >= 60)?;
-    page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found { node, id, index, sure: true })
+    let at = (0..page.view.nodes.len()).find(|i| {
+        super::names::likeness(page.view.nodes[*i].words(), &target.name) >= 60
+            || super::names::likeness(&target.name, page.view.nodes[*i].words()) >= 60
+    })?;
+    page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found {
+        node,
+        id,
+        index,
+        sure: true,
+    })
 }
 
 /// A text that is no element: the element around it, or its place.
 fn text_at(page: &Page<'_>, target: &Target, explore: bool, run: &mut Run) -> Option<Action> {
-    if target.name.is_empty() || target.ordinal.is_some() || matches!(target.kind, Some(Kind::Button | Kind::Field | Kind::Checkbox | Kind::Radio | Kind::Icon)) {
+    if target.name.is_empty()
+        || target.ordinal.is_some()
+        || matches!(target.kind, Some(Kind::Button | Kind::Field | Kind::Checkbox | Kind::Radio | Kind::Icon))
+    {
         return None;
     }
-    let texts: Vec<_> = page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
+    let texts: Vec<_> =
+        page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
     let (first, exact) = (*texts.first()?, texts.len() == 1);
     let node = &page.view.nodes[first];
     if explore && (fold(node.words()) != target.name || target.kind == Some(Kind::Link)) {

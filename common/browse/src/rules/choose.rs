@@ -9,6 +9,9 @@ use super::words::{Token, fold, joined, number, ordinal};
 
 type Read = Option<Vec<What>>;
 
+/// Names of one clause; more are refused.
+const MOST_NAMES: usize = 100;
+
 /// "select A, B and C", "choose X from the list Y", "set Z to 5", "pick 3 with the slider", "use the textbox to enter X".
 pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     let all = fold(&joined(rest));
@@ -34,7 +37,10 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
         let inside = all.split_once('[').and_then(|(_, end)| end.split(']').next());
         if let Some(list) = inside {
             let values: Option<Vec<f64>> = list.split([',', ' ']).filter(|p| !p.is_empty()).map(number).collect();
-            let slides = values?.into_iter().enumerate().map(|(n, value)| What::Slide { value, ordinal: Some(super::words::Ordinal::Nth(n + 1)) });
+            let slides = values?
+                .into_iter()
+                .enumerate()
+                .map(|(n, value)| What::Slide { value, ordinal: Some(super::words::Ordinal::Nth(n + 1)) });
             return Some(slides.collect());
         }
         let value = rest.iter().filter(|t| ordinal(&t.low).is_none()).find_map(|t| number(&t.text))?;
@@ -47,7 +53,9 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     if let Some(date) = rest.iter().find_map(|t| Date::read(&t.text)).or_else(|| spelled_date(rest)) {
         return Some(vec![What::Date { date, field: None }]);
     }
-    if let Some(time) = rest.windows(2).find(|w| dates::time(&w[0].text).is_some()).map(joined).filter(|_| all.contains("time")) {
+    if let Some(time) =
+        rest.windows(2).find(|w| dates::time(&w[0].text).is_some()).map(joined).filter(|_| all.contains("time"))
+    {
         return Some(vec![What::Time { text: time, field: None }]);
     }
     if verb.is(&["mark", "set"]) {
@@ -61,10 +69,12 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
         let target = Target::read(before);
         return Some(vec![What::Choose { names: vec![value], list: Some(target) }]);
     }
-    let (before, list) = match rest.iter().rposition(|t| t.is(&["from", "in", "for", "as"])).filter(|at| *at > 0 && at + 1 < rest.len()) {
-        Some(at) => (&rest[..at], Some(Target::read(&rest[at + 1..]))),
-        None => (rest, None),
-    };
+    let (before, list) =
+        match rest.iter().rposition(|t| t.is(&["from", "in", "for", "as"])).filter(|at| *at > 0 && at + 1 < rest.len())
+        {
+            Some(at) => (&rest[..at], Some(Target::read(&rest[at + 1..]))),
+            None => (rest, None),
+        };
     if all == "nothing" || all == "none" {
         return Some(Vec::new());
     }
@@ -74,11 +84,15 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     }
     let shades = rest.iter().position(|t| t.is(&["shades", "tints", "tones"]));
     if let Some(colour) = shades.and_then(|_| rest.iter().find(|t| !colours(&t.low).is_empty())) {
-        let target = Target { said: joined(rest), many: Many::All, colour: Some(shade(&colour.low)), ..Target::default() };
+        let target =
+            Target { said: joined(rest), many: Many::All, colour: Some(shade(&colour.low)), ..Target::default() };
         return Some(vec![What::Click { target, how: How::Once, explore: false }]);
     }
     let target = Target::read(before);
-    let typed = matches!(target.kind, Some(Kind::Tab | Kind::Button | Kind::Link | Kind::Result | Kind::Icon | Kind::Checkbox | Kind::Radio));
+    let typed = matches!(
+        target.kind,
+        Some(Kind::Tab | Kind::Button | Kind::Link | Kind::Result | Kind::Icon | Kind::Checkbox | Kind::Radio)
+    );
     if (typed || target.ordinal.is_some() || target.many == Many::All) && !target.quoted {
         let target = reading.target(rest);
         return Some(vec![What::Click { target, how: How::Once, explore: reading.explore }]);
@@ -101,7 +115,21 @@ fn spelled_date(tokens: &[Token]) -> Option<Date> {
 fn names(tokens: &[Token]) -> Vec<String> {
     let mut out = Vec::new();
     let mut current: Vec<&str> = Vec::new();
-    let plain = ["the", "option", "options", "item", "items", "value", "checkbox", "checkboxes", "a", "an", "labeled", "named", "following"];
+    let plain = [
+        "the",
+        "option",
+        "options",
+        "item",
+        "items",
+        "value",
+        "checkbox",
+        "checkboxes",
+        "a",
+        "an",
+        "labeled",
+        "named",
+        "following",
+    ];
     for token in tokens {
         if token.quoted {
             out.push(token.text.clone());
@@ -126,6 +154,9 @@ fn names(tokens: &[Token]) -> Vec<String> {
         out.push(current.join(" "));
     }
     out.retain(|name| !name.is_empty());
+    if out.len() > MOST_NAMES {
+        out.clear();
+    }
     out
 }
 
@@ -147,10 +178,15 @@ pub fn check(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
         return None;
     }
     let target = reading.target(rest);
-    if target.quoted || target.ordinal.is_some() || target.many == Many::All || !rest.iter().any(|t| t.is(&["and"]) || t.after == Some(',')) {
+    if target.quoted
+        || target.ordinal.is_some()
+        || target.many == Many::All
+        || !rest.iter().any(|t| t.is(&["and"]) || t.after == Some(','))
+    {
         return Some(vec![What::Check { target, on }]);
     }
-    let each = names(rest).into_iter().map(|name| What::Check { target: Target::read(&super::words::tokens(&name)), on });
+    let each =
+        names(rest).into_iter().map(|name| What::Check { target: Target::read(&super::words::tokens(&name)), on });
     Some(each.collect())
 }
 

@@ -4,21 +4,136 @@ use super::words::{Token, fold, joined};
 
 /// Words that start a clause. Those that are also nouns start one only after a comma, "and" or "then".
 const VERBS: [&str; 100] = [
-    "open", "visit", "navigate", "go", "load", "click", "tap", "press", "hit", "push", "select", "choose", "pick", "enter", "type",
-    "fill", "input", "write", "put", "set", "check", "tick", "uncheck", "untick", "scroll", "wait", "read", "find", "locate", "search",
-    "look", "log", "login", "sign", "drag", "move", "expand", "collapse", "switch", "submit", "hover", "focus", "copy", "paste",
-    "highlight", "close", "dismiss", "delete", "remove", "reply", "forward", "send", "order", "buy", "book", "mark", "sort", "extract",
-    "get", "tell", "return", "report", "give", "what", "what's", "how", "which", "is", "are", "use", "using", "generate", "guess",
-    "solve", "resize", "count", "accept", "add", "clear", "upload", "download", "double-click", "right-click", "toggle", "turn",
-    "star", "list", "show", "make", "create", "complete", "confirm", "save", "edit", "like", "share", "insert", "browse", "agree",
+    "open",
+    "visit",
+    "navigate",
+    "go",
+    "load",
+    "click",
+    "tap",
+    "press",
+    "hit",
+    "push",
+    "select",
+    "choose",
+    "pick",
+    "enter",
+    "type",
+    "fill",
+    "input",
+    "write",
+    "put",
+    "set",
+    "check",
+    "tick",
+    "uncheck",
+    "untick",
+    "scroll",
+    "wait",
+    "read",
+    "find",
+    "locate",
+    "search",
+    "look",
+    "log",
+    "login",
+    "sign",
+    "drag",
+    "move",
+    "expand",
+    "collapse",
+    "switch",
+    "submit",
+    "hover",
+    "focus",
+    "copy",
+    "paste",
+    "highlight",
+    "close",
+    "dismiss",
+    "delete",
+    "remove",
+    "reply",
+    "forward",
+    "send",
+    "order",
+    "buy",
+    "book",
+    "mark",
+    "sort",
+    "extract",
+    "get",
+    "tell",
+    "return",
+    "report",
+    "give",
+    "what",
+    "what's",
+    "how",
+    "which",
+    "is",
+    "are",
+    "use",
+    "using",
+    "generate",
+    "guess",
+    "solve",
+    "resize",
+    "count",
+    "accept",
+    "add",
+    "clear",
+    "upload",
+    "download",
+    "double-click",
+    "right-click",
+    "toggle",
+    "turn",
+    "star",
+    "list",
+    "show",
+    "make",
+    "create",
+    "complete",
+    "confirm",
+    "save",
+    "edit",
+    "like",
+    "share",
+    "insert",
+    "browse",
+    "agree",
     "unfold",
 ];
 /// They say when or where, and the clause after them says what.
-const BEFORE: [&str; 13] = ["for", "in", "on", "under", "at", "from", "if", "when", "once", "after", "using", "inside", "within"];
+const BEFORE: [&str; 13] =
+    ["for", "in", "on", "under", "at", "from", "if", "when", "once", "after", "using", "inside", "within"];
 /// Said before a verb, without a meaning of its own.
 const POLITE: [&str; 24] = [
-    "please", "now", "then", "first", "firstly", "next", "finally", "lastly", "also", "and", "just", "kindly", "to", "afterwards", "second",
-    "secondly", "third", "-", "*", "•", "–", "can", "could", "you",
+    "please",
+    "now",
+    "then",
+    "first",
+    "firstly",
+    "next",
+    "finally",
+    "lastly",
+    "also",
+    "and",
+    "just",
+    "kindly",
+    "to",
+    "afterwards",
+    "second",
+    "secondly",
+    "third",
+    "-",
+    "*",
+    "•",
+    "–",
+    "can",
+    "could",
+    "you",
 ];
 
 #[derive(Clone, Debug)]
@@ -37,7 +152,9 @@ fn is_verb(token: &Token) -> bool {
 
 /// Whether a word is the number of a list of steps: `1.`, `2)`, `Step 3:`.
 fn is_number(token: &Token) -> bool {
-    !token.quoted && (token.low.strip_suffix(')').unwrap_or(&token.low).parse::<u32>().is_ok()) && (token.low.ends_with(')') || token.after == Some('.'))
+    !token.quoted
+        && (token.low.strip_suffix(')').unwrap_or(&token.low).parse::<u32>().is_ok())
+        && (token.low.ends_with(')') || token.after == Some('.'))
 }
 
 /// Splits a task.
@@ -50,17 +167,27 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
     while at < tokens.len() {
         let token = &tokens[at];
         // Where the next clause would start, past "and then".
-        let skip = tokens[at..].iter().take_while(|t| t.is(&["and", "then", "finally", "also", "afterwards", "to", "please", "next", "lastly"])).count();
+        let skip = tokens[at..]
+            .iter()
+            .take_while(|t| t.is(&["and", "then", "finally", "also", "afterwards", "to", "please", "next", "lastly"]))
+            .count();
         let verb = tokens.get(at + skip).is_some_and(is_verb);
         let mark = current.last().and_then(|t| t.after);
         // A missing comma: "scroll to the top hit submit".
-        let strong = token.is(&["hit", "press", "click"]) && current.len() > 2 && !current.last().is_some_and(|t| t.is(&["to", "and", "or", "then", "by", "the", "a"]));
+        let strong = token.is(&["hit", "press", "click"])
+            && current.len() > 2
+            && !current.last().is_some_and(|t| t.is(&["to", "and", "or", "then", "by", "the", "a"]));
         let strong = strong && tokens.get(at + 1).is_some_and(|t| t.is(&["submit", "save", "enter", "ok"]));
         let joins = skip > 0 && token.is(&["and", "then", "finally", "afterwards"]);
         let upper = token.text.chars().next().is_some_and(|c| c.is_uppercase() || c.is_numeric()) || token.quoted;
         let ends = match mark {
             Some('\n' | ';' | '?') => true,
-            Some('.' | '!') => verb || is_number(token) || token.is(&BEFORE) || token.is(&POLITE) || (upper && current.last().is_some_and(|t| t.text.len() > 3 || t.quoted)),
+            Some('.' | '!') => {
+                verb || is_number(token)
+                    || token.is(&BEFORE)
+                    || token.is(&POLITE)
+                    || (upper && current.last().is_some_and(|t| t.text.len() > 3 || t.quoted))
+            }
             Some(',') => verb || token.is(&["if", "then"]),
             Some(':') => verb && current.iter().all(|t| !is_verb(t)),
             _ => (joins && verb) || strong,
@@ -89,7 +216,13 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
 fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
     let polite = tokens.iter().take_while(|t| t.is(&POLITE)).count();
     tokens.drain(..polite.min(tokens.len()));
-    for start in [["i", "want", "you", "to"].as_slice(), &["i", "need", "you", "to"], &["you", "should"], &["go", "ahead", "and"], &["i", "want", "to"]] {
+    for start in [
+        ["i", "want", "you", "to"].as_slice(),
+        &["i", "need", "you", "to"],
+        &["you", "should"],
+        &["go", "ahead", "and"],
+        &["i", "want", "to"],
+    ] {
         if tokens.len() > start.len() && start.iter().zip(&tokens).all(|(a, b)| b.is(&[a])) {
             tokens.drain(..start.len());
         }
@@ -99,7 +232,8 @@ fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
     if first.is(&["if"]) {
         // "if asked, click …": the words up to the comma are the condition.
         let Some(comma) = tokens.iter().position(|t| t.after == Some(',')).filter(|at| at + 1 < tokens.len()) else {
-            let last_is_condition = !tokens.iter().skip(1).any(is_verb) || tokens.last().is_some_and(|t| t.after == Some(','));
+            let last_is_condition =
+                !tokens.iter().skip(1).any(is_verb) || tokens.last().is_some_and(|t| t.after == Some(','));
             out.push(Clause { context: false, optional: last_is_condition, tokens, follows });
             return;
         };
@@ -114,10 +248,8 @@ fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
         return;
     }
     let context = first.is(&BEFORE) && tokens.last().is_some_and(|t| t.after == Some(','));
-    if first.is(&["once", "when", "after", "using"]) {
-        if context {
-            return;
-        }
+    if first.is(&["once", "when", "after", "using"]) && context {
+        return;
     }
     out.push(Clause { context, optional, tokens, follows });
 }
@@ -128,7 +260,10 @@ pub fn phrase(tokens: &[Token]) -> String {
     if let Some(quoted) = tokens.iter().find(|t| t.quoted) {
         return fold(&quoted.text);
     }
-    let dull = ["the", "a", "an", "user", "section", "page", "row", "of", "card", "panel", "dialog", "form", "menu", "list", "tab", "with", "by"];
+    let dull = [
+        "the", "a", "an", "user", "section", "page", "row", "of", "card", "panel", "dialog", "form", "menu", "list",
+        "tab", "with", "by",
+    ];
     let kept: Vec<Token> = tokens.iter().filter(|t| !t.is(&dull)).cloned().collect();
     fold(&joined(&kept))
 }
@@ -148,7 +283,10 @@ mod tests {
             split("Please open https://a.example/x, enter \"Ada\" and then click Save. Finally press Enter"),
             ["open https://a.example/x", "enter Ada", "click Save", "press Enter"]
         );
-        assert_eq!(split("1. Click A\n2. Type \"b, and c\" into D\n- submit"), ["Click A", "Type b, and c into D", "submit"]);
+        assert_eq!(
+            split("1. Click A\n2. Type \"b, and c\" into D\n- submit"),
+            ["Click A", "Type b, and c into D", "submit"]
+        );
         assert_eq!(split("Select a, b and click Submit."), ["Select a, b", "click Submit"]);
         let list = clauses(&tokens("If asked about cookies, click Accept. For the user @leo, click \"Like\"."));
         assert!(list[0].optional && joined(&list[0].tokens) == "click Accept");

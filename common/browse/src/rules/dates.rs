@@ -8,8 +8,20 @@ pub struct Date {
     pub day: u32,
 }
 
-const MONTHS: [&str; 12] =
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"];
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
 
 /// Number of a month by its name, also cut to three letters.
 #[must_use]
@@ -38,7 +50,11 @@ impl Date {
         } else {
             return None;
         };
-        ((1..=12).contains(&month) && (1..=31).contains(&day) && (1000..=9999).contains(&year)).then_some(Self { year, month, day })
+        ((1..=12).contains(&month) && (1..=31).contains(&day) && (1000..=9999).contains(&year)).then_some(Self {
+            year,
+            month,
+            day,
+        })
     }
 
     /// As fields of dates hold it.

@@ -14,19 +14,25 @@ const MOST_PAGES: usize = 40;
 fn opens(node: &Node) -> bool {
     let hint = node.hint.as_deref().map(parts).unwrap_or_default();
     let has = |words: &[&str]| hint.iter().any(|h| words.contains(&h.as_str()));
-    node.is("collapsed") || (node.role == "tab" && !node.is("selected")) || has(&["expandable", "collapsed", "expander", "hitarea"]) && !has(&["collapsable"])
+    node.is("collapsed")
+        || (node.role == "tab" && !node.is("selected"))
+        || has(&["expandable", "collapsed", "expander", "hitarea"]) && !has(&["collapsable"])
 }
 
 fn is_menu(node: &Node) -> bool {
     let names = ["menu", "more", "options", "…", "...", "⋮", "☰", "+", "actions"];
-    names.contains(&fold(&node.name).as_str()) || (node.name.is_empty() && node.hint.as_deref().is_some_and(|h| parts(h).iter().any(|p| names.contains(&p.as_str()))))
+    names.contains(&fold(&node.name).as_str())
+        || (node.name.is_empty()
+            && node.hint.as_deref().is_some_and(|h| parts(h).iter().any(|p| names.contains(&p.as_str()))))
 }
 
 /// The next thing to open; nothing that was opened already.
 pub fn reveal(page: &Page<'_>, memo: &mut Memo, near: Option<&str>, wide: bool) -> Option<Move> {
     let fresh = |memo: &Memo, id: &str| !memo.tried.iter().chain(&memo.before).any(|tried| tried == id);
     let menus: Vec<_> = page.all_where(|n| is_menu(n) && !n.is("disabled"));
-    let menu = near.and_then(|near| page.close_to(&menus, Relation::Of, near).into_iter().next()).or_else(|| menus.iter().find(|f| near.is_none() && fresh(memo, f.id)).cloned());
+    let menu = near
+        .and_then(|near| page.close_to(&menus, Relation::Of, near).into_iter().next())
+        .or_else(|| menus.iter().find(|f| near.is_none() && fresh(memo, f.id)).cloned());
     if let Some(menu) = menu.filter(|m| fresh(memo, m.id)) {
         memo.tried.push(menu.id.to_owned());
         return Some(Move::Act(click(menu.id)));
@@ -65,7 +71,11 @@ pub fn expand(page: &Page<'_>, target: Option<&Target>, memo: &mut Memo) -> Move
     }
     let found = match target {
         Some(target) => page.one(target, None).map(|f| (f.node, f.id)),
-        None => page.elements().find(|(_, n, _)| n.is("collapsed") || opens(n)).or_else(|| page.elements().find(|(_, n, _)| is_menu(n))).map(|(_, n, id)| (n, id)),
+        None => page
+            .elements()
+            .find(|(_, n, _)| n.is("collapsed") || opens(n))
+            .or_else(|| page.elements().find(|(_, n, _)| is_menu(n)))
+            .map(|(_, n, id)| (n, id)),
     };
     match found {
         Some((node, _)) if node.is("expanded") => Move::Finished,

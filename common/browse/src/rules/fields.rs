@@ -1,16 +1,16 @@
 //! Typing into fields, and dates, times, colours, log-ins and searches. A field counts as filled when the view shows the value.
 
 use super::Run;
-use super::dates::{Date, shown_month, time as clock};
-use super::find::{Found, Page, holds, likeness};
+use super::find::{Found, Page};
+use super::names::{holds, likeness};
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::step::Value;
-use super::target::{Kind, Many, Target};
+use super::target::{Many, Target};
 use super::words::{akin, fold, number, parts};
 use crate::action::Action;
 use crate::view::Node;
 
-fn type_into(id: &str, text: &str, enter: bool) -> Action {
+pub fn type_into(id: &str, text: &str, enter: bool) -> Action {
     Action::Type { id: Some(id.to_owned()), text: text.to_owned(), clear: true, enter }
 }
 
@@ -18,7 +18,8 @@ fn type_into(id: &str, text: &str, enter: bool) -> Action {
 fn intruder<'a>(page: &Page<'a>, memo: &Memo) -> Option<&'a str> {
     let names = ["cancel", "close", "x", "×", "no thanks", "not now", "later", "dismiss", "ok"];
     let before = memo.ids.as_ref()?;
-    let new: Vec<(&Node, &str)> = page.elements().filter(|(_, _, id)| !before.iter().any(|old| old == id)).map(|(_, n, id)| (n, id)).collect();
+    let new: Vec<(&Node, &str)> =
+        page.elements().filter(|(_, _, id)| !before.iter().any(|old| old == id)).map(|(_, n, id)| (n, id)).collect();
     names.iter().find_map(|name| new.iter().find(|(n, _)| fold(&n.name) == *name).map(|(_, id)| *id))
 }
 
@@ -30,10 +31,12 @@ pub fn fill(page: &Page<'_>, value: &Value, field: &Target, memo: &mut Memo, run
             Some(text) => text.clone(),
             None => return not_found("what was to be copied"),
         },
-        Value::Labelled(label) => match super::answer::answer(page, &super::answer::Question::Value { words: label.clone(), of: None }) {
-            Some((serde_json::Value::String(text), _)) => text,
-            _ => return not_found(label),
-        },
+        Value::Labelled(label) => {
+            match super::answer::answer(page, &super::answer::Question::Value { words: label.clone(), of: None }) {
+                Some((serde_json::Value::String(text), _)) => text,
+                _ => return not_found(label),
+            }
+        }
         Value::Answer => match super::repeat::sum(page) {
             Some(answer) => answer,
             None => return not_found("a sum that can be solved"),
@@ -54,30 +57,36 @@ pub fn fill(page: &Page<'_>, value: &Value, field: &Target, memo: &mut Memo, run
         };
     }
     // The field stays the same one when its value makes another the first empty one.
-    let again = memo.tried.first().and_then(|id| page.elements().find(|(_, _, other)| other == id)).map(|(index, node, id)| Found { node, id, index, sure: true });
+    let again = memo
+        .tried
+        .first()
+        .and_then(|id| page.elements().find(|(_, _, other)| other == id))
+        .map(|(index, node, id)| Found { node, id, index, sure: true });
     let Some(found) = again.or_else(|| field_of(page, field, run)) else {
         return wait_or(memo, not_found(if field.said.is_empty() { "a field" } else { &field.said }));
     };
-    if found.node.role == "combobox" || found.node.role == "listbox" {
-        if found.node.tag == "select" {
-            return super::pick::choose(page, std::slice::from_ref(&text), Some(field), memo, run);
-        }
+    if (found.node.role == "combobox" || found.node.role == "listbox") && found.node.tag == "select" {
+        return super::pick::choose(page, std::slice::from_ref(&text), Some(field), memo, run);
     }
     if memo.tried.is_empty() {
         memo.tried.push(found.id.to_owned());
         run.sure &= found.sure;
     }
-    if memo.acted && (found.node.is("disabled") || found.node.value.as_deref().is_some_and(|v| fold(v) != fold(&text))) {
-        if let Some(id) = intruder(page, memo).filter(|_| memo.phase < 3) {
-            memo.phase += 1;
-            memo.acted = false;
-            return Move::Act(click(id));
-        }
+    if memo.acted
+        && (found.node.is("disabled") || found.node.value.as_deref().is_some_and(|v| fold(v) != fold(&text)))
+        && let Some(id) = intruder(page, memo).filter(|_| memo.phase < 3)
+    {
+        memo.phase += 1;
+        memo.acted = false;
+        return Move::Act(click(id));
     }
     if found.node.is("disabled") || found.node.is("readonly") {
         return wait_or(memo, Move::Stuck("disabled", format!("\"{}\" takes no text", field.said)));
     }
-    let same = found.node.value.as_deref().is_some_and(|value| fold(value) == fold(&text) || (number(value).is_some() && value.trim() == text.trim()));
+    let same =
+        found.node.value.as_deref().is_some_and(|value| {
+            fold(value) == fold(&text) || (number(value).is_some() && value.trim() == text.trim())
+        });
     // Suggestions come a moment after the text.
     let waits = found.node.role == "combobox" && memo.acted && memo.waits == 0 && memo.done == 0;
     if waits && suggestion(page, &text, found.index, memo).is_none() {
@@ -141,7 +150,10 @@ fn suggestion(page: &Page<'_>, text: &str, field: usize, memo: &Memo) -> Option<
     let wanted = fold(text);
     let new: Vec<(&Node, &str)> = page
         .elements()
-        .filter(|(_, n, id)| matches!(n.role.as_str(), "option" | "menuitem" | "clickable" | "link") && !before.iter().any(|old| old == id))
+        .filter(|(_, n, id)| {
+            matches!(n.role.as_str(), "option" | "menuitem" | "clickable" | "link")
+                && !before.iter().any(|old| old == id)
+        })
         .map(|(_, n, id)| (n, id))
         .collect();
     let exact = new.iter().find(|(n, _)| fold(&n.name) == wanted);
@@ -153,7 +165,9 @@ fn suggestion(page: &Page<'_>, text: &str, field: usize, memo: &Memo) -> Option<
 fn complete(page: &Page<'_>, starts: &str, ends: Option<&str>, field: &Target, memo: &mut Memo, run: &mut Run) -> Move {
     let fits = |name: &str| {
         let name = fold(name);
-        name.starts_with(&fold(starts)) && ends.is_none_or(|ends| name.ends_with(&fold(ends))) && name.len() > starts.len()
+        name.starts_with(&fold(starts))
+            && ends.is_none_or(|ends| name.ends_with(&fold(ends)))
+            && name.len() > starts.len()
     };
     let Some(found) = field_of(page, field, run) else { return wait_or(memo, not_found("a field")) };
     if found.node.value.as_deref().is_some_and(fits) {
@@ -192,7 +206,9 @@ pub fn fill_labelled(page: &Page<'_>, memo: &mut Memo) -> Move {
             continue;
         }
         let label = if node.name.is_empty() { page.label(index) } else { &node.name };
-        let found = (0..page.view.nodes.len()).filter(|at| page.view.nodes[*at].text.is_some()).find_map(|at| super::answer::beside(page, at, &fold(label)));
+        let found = (0..page.view.nodes.len())
+            .filter(|at| page.view.nodes[*at].text.is_some())
+            .find_map(|at| super::answer::beside(page, at, &fold(label)));
         let Some((_, text)) = found else { return not_found(label) };
         memo.tried.push(id.to_owned());
         return Move::Act(type_into(id, &text, false));
@@ -211,13 +227,15 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
     let before = secret.map_or(page.view.nodes.len(), |(at, _, _)| at);
     let names = ["username", "user name", "email", "e-mail", "email address", "user", "login", "account"];
     let fields: Vec<_> = page.elements().filter(|(_, n, _)| n.takes_text() && !n.is("password")).collect();
-    let named = |at: usize, n: &Node| names.iter().any(|name| likeness(&n.name, name).max(likeness(page.label(at), name)) >= 60);
+    let named = |at: usize, n: &Node| {
+        names.iter().any(|name| likeness(&n.name, name).max(likeness(page.label(at), name)) >= 60)
+    };
     let who = fields.iter().find(|(at, n, _)| named(*at, n)).or_else(|| fields.iter().rfind(|(at, _, _)| *at < before));
-    if memo.done == 0 {
-        if let Some((_, _, id)) = who {
-            memo.done = 1;
-            return Move::Act(type_into(id, user, false));
-        }
+    if memo.done == 0
+        && let Some((_, _, id)) = who
+    {
+        memo.done = 1;
+        return Move::Act(type_into(id, user, false));
     }
     let Some((_, _, id)) = secret else {
         // Some pages ask for the user first, and others only have a link to the form.
@@ -225,7 +243,8 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
             memo.phase = 1;
             return Move::Act(Action::Press { keys: "Enter".to_owned() });
         }
-        let link = page.one(&Target { name: "log in".to_owned(), full: "log in".to_owned(), ..Target::default() }, None);
+        let link =
+            page.one(&Target { name: "log in".to_owned(), full: "log in".to_owned(), ..Target::default() }, None);
         if let Some(link) = link.filter(|_| memo.done == 0 && memo.errors == 0 && memo.waits == 0) {
             memo.waits += 1;
             return Move::Act(click(link.id));
@@ -257,11 +276,21 @@ pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], mem
                 return Move::Act(type_into(id, value, false));
             }
             memo.acted = true;
-            return Move::Act(super::finish::submit_button(page).map_or_else(|| Action::Press { keys: "Enter".to_owned() }, click));
+            return Move::Act(
+                super::finish::submit_button(page).map_or_else(|| Action::Press { keys: "Enter".to_owned() }, click),
+            );
         }
     }
     let named = |at: usize, n: &Node| {
-        n.role == "searchbox" || [n.name.as_str(), page.label(at), n.placeholder.as_deref().unwrap_or(""), n.hint.as_deref().unwrap_or("")].iter().any(|t| parts(t).iter().any(|p| p == "search" || p == "query" || p == "find"))
+        n.role == "searchbox"
+            || [
+                n.name.as_str(),
+                page.label(at),
+                n.placeholder.as_deref().unwrap_or(""),
+                n.hint.as_deref().unwrap_or(""),
+            ]
+            .iter()
+            .any(|t| parts(t).iter().any(|p| p == "search" || p == "query" || p == "find"))
     };
     let field = fields.iter().find(|(at, n, _)| named(*at, n)).or_else(|| fields.first().filter(|_| fields.len() == 1));
     match field {
@@ -271,7 +300,8 @@ pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], mem
         }
         None => {
             // The box may be behind a magnifying glass.
-            let glass = page.one(&Target { name: "search".to_owned(), full: "search".to_owned(), ..Target::default() }, None);
+            let glass =
+                page.one(&Target { name: "search".to_owned(), full: "search".to_owned(), ..Target::default() }, None);
             match glass.filter(|_| memo.waits == 0) {
                 Some(found) => {
                     memo.waits += 1;
@@ -285,13 +315,22 @@ pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], mem
 }
 
 /// Which part goes into which field; the one that nothing names goes where nothing else does.
-fn assign(page: &Page<'_>, fields: &[(usize, &Node, &str)], pieces: &[(Vec<String>, String)]) -> Option<Vec<(String, String)>> {
-    let words_of = |at: usize, n: &Node| parts(&format!("{} {} {}", n.name, page.label(at), n.placeholder.as_deref().unwrap_or("")));
+fn assign(
+    page: &Page<'_>,
+    fields: &[(usize, &Node, &str)],
+    pieces: &[(Vec<String>, String)],
+) -> Option<Vec<(String, String)>> {
+    let words_of = |at: usize, n: &Node| {
+        parts(&format!("{} {} {}", n.name, page.label(at), n.placeholder.as_deref().unwrap_or("")))
+    };
     let mut left: Vec<&(usize, &Node, &str)> = fields.iter().collect();
     let mut out = Vec::new();
     let mut open = Vec::new();
     for (words, value) in pieces {
-        let dated = |has: &[String]| words.iter().any(|w| w == "year" || w == "since") && has.iter().any(|h| akin(h, "release") || h == "date" || h == "year");
+        let dated = |has: &[String]| {
+            words.iter().any(|w| w == "year" || w == "since")
+                && has.iter().any(|h| akin(h, "release") || h == "date" || h == "year")
+        };
         let at = left.iter().position(|(at, n, _)| {
             let has = words_of(*at, n);
             words.iter().any(|w| w.len() > 3 && has.iter().any(|h| akin(h, w))) || dated(&has)
@@ -306,115 +345,4 @@ fn assign(page: &Page<'_>, fields: &[(usize, &Node, &str)], pieces: &[(Vec<Strin
         open.clear();
     }
     open.is_empty().then_some(out)
-}
-
-/// A date field: set, typed, or chosen in the calendar that a click opens.
-pub fn date(page: &Page<'_>, date: Date, field: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
-    let native = page.all_where(|n| n.kind.as_deref() == Some("date"));
-    if let [one] = native.as_slice() {
-        if one.node.value.as_deref() == Some(date.iso().as_str()) {
-            return Move::Finished;
-        }
-        return Move::Act(Action::Set { id: one.id.to_owned(), value: date.iso() });
-    }
-    let said = field.filter(|f| !f.is_bare()).and_then(|f| page.one(f, None));
-    let about = |f: &&Found<'_>| [f.node.name.as_str(), page.label(f.index), f.node.hint.as_deref().unwrap_or("")].iter().any(|t| t.to_lowercase().contains("date"));
-    let fields = page.all_where(Node::takes_text);
-    let found = said.or_else(|| fields.iter().find(about).cloned()).or_else(|| fields.first().filter(|_| fields.len() == 1).cloned());
-    if memo.phase == 3 {
-        let held = found.as_ref().and_then(|f| f.node.value.as_deref()).and_then(Date::read);
-        run.sure &= held == Some(date);
-        return Move::Finished;
-    }
-    if let Some(move_) = calendar(page, date, memo) {
-        return move_;
-    }
-    let Some(found) = found else { return wait_or(memo, not_found("a date field")) };
-    let typed = format!("{:02}/{:02}/{:04}", date.month, date.day, date.year);
-    if found.node.value.as_deref().and_then(Date::read) == Some(date) {
-        return Move::Finished;
-    }
-    let picker = found.node.is("readonly") || found.node.hint.as_deref().is_some_and(|h| h.contains("datepicker"));
-    if memo.waits > 1 || memo.acted {
-        return wait_or(memo, not_found("a calendar"));
-    }
-    memo.acted = true;
-    Move::Act(if picker { click(found.id) } else { type_into(found.id, &typed, false) })
-}
-
-/// The move in an open calendar; `None` if none is open.
-fn calendar(page: &Page<'_>, date: Date, memo: &mut Memo) -> Option<Move> {
-    let nodes = &page.view.nodes;
-    let shown = (0..nodes.len()).find_map(|at| {
-        let two = nodes.get(at + 1).map(|next| format!("{} {}", nodes[at].words(), next.words()));
-        shown_month(nodes[at].words()).or_else(|| two.and_then(|two| shown_month(&two)))
-    })?;
-    let named = |names: &[&str]| page.elements().find(|(_, n, _)| names.iter().any(|name| fold(&n.name).starts_with(name)) && !n.is("disabled"));
-    let turn = match shown.cmp(&date.months()) {
-        std::cmp::Ordering::Less => named(&["next", ">", "›", "»"]),
-        std::cmp::Ordering::Greater => named(&["prev", "<", "‹", "«"]),
-        std::cmp::Ordering::Equal => {
-            let day = date.day.to_string();
-            let cell = page.elements().find(|(_, n, _)| n.name.trim() == day && !n.is("disabled") && (n.cell.is_some() || matches!(n.role.as_str(), "link" | "button" | "gridcell")));
-            let (_, _, id) = cell?;
-            memo.phase = 3;
-            return Some(Move::Act(click(id)));
-        }
-    };
-    Some(turn.map_or_else(|| not_found("the month"), |(_, _, id)| Move::Act(click(id))))
-}
-
-/// A field of a time.
-pub fn time(page: &Page<'_>, text: &str, field: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
-    let Some(value) = clock(text) else { return not_found(text) };
-    let native = page.all_where(|n| n.kind.as_deref() == Some("time"));
-    if let Some(one) = native.first() {
-        if one.node.value.as_deref().is_some_and(|v| v.starts_with(&value)) {
-            return Move::Finished;
-        }
-        return Move::Act(Action::Set { id: one.id.to_owned(), value });
-    }
-    let field = field.cloned().unwrap_or_else(|| Target { kind: Some(Kind::Field), ..Target::default() });
-    fill(page, &Value::Text(text.to_owned()), &field, memo, run)
-}
-
-/// A field of a colour: `#0000ff`, as it is written there.
-pub fn colour(page: &Page<'_>, colour: &str, memo: &mut Memo) -> Move {
-    let hex = match colour {
-        "red" => "FF0000",
-        "green" => "008000",
-        "lime" => "00FF00",
-        "blue" => "0000FF",
-        "yellow" => "FFFF00",
-        "white" => "FFFFFF",
-        "black" => "000000",
-        "maroon" => "800000",
-        "olive" => "808000",
-        "navy" => "000080",
-        "purple" => "800080",
-        "teal" => "008080",
-        "aqua" | "cyan" => "00FFFF",
-        "fuchsia" | "magenta" => "FF00FF",
-        "silver" => "C0C0C0",
-        "gray" | "grey" => "808080",
-        "orange" => "FFA500",
-        "pink" => "FFC0CB",
-        "brown" => "A52A2A",
-        "gold" => "FFD700",
-        "violet" => "EE82EE",
-        "indigo" => "4B0082",
-        "turquoise" => "40E0D0",
-        other => other.trim_start_matches('#'),
-    };
-    if memo.acted {
-        return Move::Finished;
-    }
-    let of = |n: &Node| n.role == "color" || (n.takes_text() && n.hint.as_deref().is_some_and(|h| h.contains("color") || h.contains("colour")));
-    let found = page.all_where(of);
-    let Some(found) = found.first() else { return wait_or(memo, not_found("a colour field")) };
-    memo.acted = true;
-    if found.node.role == "color" {
-        return Move::Act(Action::Set { id: found.id.to_owned(), value: format!("#{}", hex.to_lowercase()) });
-    }
-    Move::Act(type_into(found.id, hex, false))
 }

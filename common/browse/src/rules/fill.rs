@@ -9,7 +9,8 @@ use super::{dates, verbs};
 type Read = Option<Vec<What>>;
 
 /// Words that stand before a quoted value and name no field.
-const PLAIN: [&str; 12] = ["the", "a", "an", "text", "value", "number", "word", "words", "item", "string", "following", "phrase"];
+const PLAIN: [&str; 12] =
+    ["the", "a", "an", "text", "value", "number", "word", "words", "item", "string", "following", "phrase"];
 
 fn field(tokens: &[Token]) -> Target {
     let mut target = Target::read(tokens);
@@ -46,11 +47,16 @@ fn value(tokens: &[Token], reading: &Reading) -> Option<Value> {
             match low.as_str() {
                 "that" | "it" | "this" | "the text" | "them" if reading.kept => return Some(Value::Kept),
                 "your answer" | "the answer" | "the result" | "the solution" => return Some(Value::Answer),
-                "the text below" | "the text above" | "the text shown" | "the following text" => return Some(Value::Shown),
+                "the text below" | "the text above" | "the text shown" | "the following text" => {
+                    return Some(Value::Shown);
+                }
                 _ => {}
             }
             // What is only described cannot be typed.
-            if tokens.first().is_some_and(|t| t.is(&["the", "your", "that", "this"])) && !low.starts_with("the value of ") && tokens.len() > 2 {
+            if tokens.first().is_some_and(|t| t.is(&["the", "your", "that", "this"]))
+                && !low.starts_with("the value of ")
+                && tokens.len() > 2
+            {
                 return None;
             }
             if let Some(label) = low.strip_prefix("the value of ").or_else(|| low.strip_prefix("value of ")) {
@@ -95,7 +101,8 @@ pub fn read(rest: &[Token], reading: &Reading) -> Read {
     }
     let joiner = |t: &Token| t.is(&["into", "in", "inside", "to", "as", "for"]);
     let case = rest.iter().position(|t| t.is(&["case", "lowercase", "uppercase"]));
-    let into = rest.iter().enumerate().rposition(|(at, t)| joiner(t) && at > 0 && case.is_none_or(|c| at > c || c - at > 3));
+    let into =
+        rest.iter().enumerate().rposition(|(at, t)| joiner(t) && at > 0 && case.is_none_or(|c| at > c || c - at > 3));
     let with = rest.iter().position(|t| t.is(&["with"])).filter(|at| *at > 0 && *at + 1 < rest.len());
     if let Some(at) = with.filter(|_| !rest.iter().any(|t| t.is(&["starts", "ends"]))) {
         // "fill the field Y with X"
@@ -105,16 +112,25 @@ pub fn read(rest: &[Token], reading: &Reading) -> Read {
         Some(at) if at + 1 < rest.len() => (&rest[..at], field(&rest[at + 1..])),
         _ => (rest, Target { kind: Some(Kind::Field), ..Target::default() }),
     };
-    if before.iter().any(|t| t.is(&["date", "time"])) && before.iter().filter(|t| t.quoted).count() == 1 && target.is_bare() {
+    if before.iter().any(|t| t.is(&["date", "time"]))
+        && before.iter().filter(|t| t.quoted).count() == 1
+        && target.is_bare()
+    {
         let quoted = before.iter().find(|t| t.quoted)?;
         return Some(vec![fill(Value::Text(quoted.text.clone()), target)]);
     }
-    let pairs = named_values(before);
+    let completes = before.iter().any(|t| t.is(&["starts", "starting", "begins", "beginning"]));
+    let pairs = if completes { Vec::new() } else { named_values(before) };
     if !pairs.is_empty() && (target.is_bare() || pairs.len() > 1) {
         if target.many == Many::All && pairs.len() == 1 {
             return Some(vec![fill(Value::Text(pairs[0].1.clone()), target)]);
         }
-        return Some(pairs.into_iter().map(|(name, text)| fill(Value::Text(text), field(&super::words::tokens(&name)))).collect());
+        return Some(
+            pairs
+                .into_iter()
+                .map(|(name, text)| fill(Value::Text(text), field(&super::words::tokens(&name))))
+                .collect(),
+        );
     }
     let value = value(before, reading)?;
     if matches!(&value, Value::Text(_)) && target.is_bare() && into.is_none() && before.iter().all(|t| !t.quoted) {
@@ -138,7 +154,8 @@ fn named_values(tokens: &[Token]) -> Vec<(String, String)> {
             }
             out.push((name.join(" "), token.text.clone()));
             name.clear();
-        } else if !token.is(&PLAIN) && !token.is(&["and", "as", "my", "your", "is", "with", "for", "to", "=", "user's"]) {
+        } else if !token.is(&PLAIN) && !token.is(&["and", "as", "my", "your", "is", "with", "for", "to", "=", "user's"])
+        {
             name.push(&token.text);
         }
     }
@@ -148,13 +165,20 @@ fn named_values(tokens: &[Token]) -> Vec<(String, String)> {
 /// `Name: Ada, E-mail: ada@example.org`.
 fn listed(tokens: &[Token]) -> Read {
     let mut out = Vec::new();
-    let mut at = tokens.iter().take_while(|t| t.is(&["the", "form", "with", "following", "details"]) && t.after != Some(':')).count();
-    if tokens.get(at).is_some_and(|t| t.after == Some(':') && t.is(&["details", "form", "with", "following", "values"])) {
+    let mut at = tokens
+        .iter()
+        .take_while(|t| t.is(&["the", "form", "with", "following", "details"]) && t.after != Some(':'))
+        .count();
+    if tokens.get(at).is_some_and(|t| t.after == Some(':') && t.is(&["details", "form", "with", "following", "values"]))
+    {
         at += 1;
     }
     while at < tokens.len() {
         let colon = at + tokens[at..].iter().take(6).position(|t| t.after == Some(':'))?;
-        let end = tokens[colon + 1..].iter().position(|t| matches!(t.after, Some(',' | ';' | '\n'))).map_or(tokens.len(), |n| colon + 2 + n);
+        let end = tokens[colon + 1..]
+            .iter()
+            .position(|t| matches!(t.after, Some(',' | ';' | '\n')))
+            .map_or(tokens.len(), |n| colon + 2 + n);
         let text = joined(tokens.get(colon + 1..end).filter(|v| !v.is_empty())?);
         out.push(fill(Value::Text(text.trim_end_matches([',', ';']).to_owned()), field(&tokens[at..=colon])));
         at = end;
@@ -178,16 +202,23 @@ pub fn log_in(rest: &[Token]) -> Read {
         }
         at
     };
-    let user = rest.iter().position(|t| t.is(&["user", "username", "email", "e-mail", "login", "as", "account"])).and_then(|at| word(skip(at + 1)));
-    let password = rest.iter().position(|t| t.is(&["password", "pass", "passphrase"])).and_then(|at| word(skip(at + 1)));
-    let (Some(user), Some(password)) = (user.or_else(|| {
-        // "log in with ada / x"
-        let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
-        (quoted.len() == 2).then(|| quoted[0].text.clone())
-    }), password.or_else(|| {
-        let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
-        (quoted.len() == 2).then(|| quoted[1].text.clone())
-    })) else {
+    let user = rest
+        .iter()
+        .position(|t| t.is(&["user", "username", "email", "e-mail", "login", "as", "account"]))
+        .and_then(|at| word(skip(at + 1)));
+    let password =
+        rest.iter().position(|t| t.is(&["password", "pass", "passphrase"])).and_then(|at| word(skip(at + 1)));
+    let (Some(user), Some(password)) = (
+        user.or_else(|| {
+            // "log in with ada / x"
+            let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
+            (quoted.len() == 2).then(|| quoted[0].text.clone())
+        }),
+        password.or_else(|| {
+            let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
+            (quoted.len() == 2).then(|| quoted[1].text.clone())
+        }),
+    ) else {
         let bare = rest.iter().all(|t| t.is(&["in"]));
         let target = Target { name: "log in".to_owned(), full: "log in".to_owned(), ..Target::default() };
         return bare.then(|| vec![What::Click { target, how: super::step::How::Once, explore: false }]);
@@ -202,7 +233,8 @@ pub fn search(rest: &[Token]) -> Read {
     if rest.is_empty() {
         return None;
     }
-    let text = rest.iter().find(|t| t.quoted).filter(|_| rest.len() < 4).map_or_else(|| joined(rest), |t| t.text.clone());
+    let text =
+        rest.iter().find(|t| t.quoted).filter(|_| rest.len() < 4).map_or_else(|| joined(rest), |t| t.text.clone());
     let mut parts: Vec<(Vec<String>, String)> = Vec::new();
     let mut start = 0;
     for (at, token) in rest.iter().enumerate() {

@@ -1,11 +1,12 @@
 //! Finds what a target names on a page.
 
+use super::names::{EXACT, holds, likeness, own_role, same_act, suits};
 use super::target::{Kind, Many, Relation, Size, Target, colours};
 use super::words::{akin, fold, parts};
 use crate::view::{Node, View};
 
-/// Names of things are this good if they are equal, and worse if only some words are.
-const EXACT: u32 = 100;
+/// Mentions of a phrase that are looked around.
+const MOST_ANCHORS: usize = 200;
 /// Below this, a match is a guess.
 const SURE: u32 = 65;
 
@@ -14,6 +15,8 @@ pub struct Page<'a> {
     pub view: &'a View,
     /// Of each node: the text that stands before or above a field without a name.
     labels: Vec<Option<String>>,
+    /// Of each heading: the node where the next section of its level starts.
+    ends: Vec<usize>,
 }
 
 /// An element, and whether the words leave no doubt.
@@ -33,12 +36,13 @@ impl<'a> Page<'a> {
             .iter()
             .enumerate()
             .map(|(at, node)| {
-                let field = node.takes_text() || matches!(node.role.as_str(), "combobox" | "listbox" | "file" | "color" | "slider");
+                let field = node.takes_text()
+                    || matches!(node.role.as_str(), "combobox" | "listbox" | "file" | "color" | "slider");
                 let choice = matches!(node.role.as_str(), "checkbox" | "radio" | "switch");
                 (node.name.is_empty() && (field || choice)).then(|| beside(nodes, at, choice)).flatten()
             })
             .collect();
-        Self { view, labels }
+        Self { view, labels, ends: ends(nodes) }
     }
 
     /// The text beside a field without a name.
@@ -85,7 +89,10 @@ impl<'a> Page<'a> {
                 continue;
             }
             let role = target.kind.is_none_or(|kind| suits(node, kind));
-            let mut score = if target.colour.is_some() || (target.shape.is_some() && node.look.is_some()) || target.size.is_some() {
+            let mut score = if target.colour.is_some()
+                || (target.shape.is_some() && node.look.is_some())
+                || target.size.is_some()
+            {
                 self.looks(node, target)
             } else if target.is_bare() {
                 match target.kind {
@@ -104,7 +111,9 @@ impl<'a> Page<'a> {
             if score > 0 && !role {
                 score = if target.is_bare() { 0 } else { score.saturating_sub(12) };
             }
-            if matches!(node.role.as_str(), "heading" | "image" | "canvas") && !matches!(target.kind, Some(Kind::Heading | Kind::Icon)) {
+            if matches!(node.role.as_str(), "heading" | "image" | "canvas")
+                && !matches!(target.kind, Some(Kind::Heading | Kind::Icon))
+            {
                 score = score.saturating_sub(30);
             }
             if node.is("disabled") {
@@ -116,7 +125,8 @@ impl<'a> Page<'a> {
         }
         let best = scored.iter().map(|(score, _)| *score).max().unwrap_or_default();
         let slack = if target.near.is_some() || target.many != Many::One { 25 } else { 0 };
-        let found: Vec<Found<'a>> = scored.into_iter().filter(|(score, _)| score + slack >= best).map(|(_, found)| found).collect();
+        let found: Vec<Found<'a>> =
+            scored.into_iter().filter(|(score, _)| score + slack >= best).map(|(_, found)| found).collect();
         let found = self.by_size(found, target);
         (found, best >= SURE)
     }
@@ -125,18 +135,27 @@ impl<'a> Page<'a> {
         let look = node.look.as_deref().unwrap_or_default();
         let words = parts(look);
         if words.is_empty() {
-            let boxed = target.shape.as_deref() == Some("rectangle") && target.colour.is_none() && (node.is("draggable") || node.is("droppable"));
+            let boxed = target.shape.as_deref() == Some("rectangle")
+                && target.colour.is_none()
+                && (node.is("draggable") || node.is("droppable"));
             return if boxed { EXACT } else { 0 };
         }
         let text = node.name.trim();
         let shape = target.shape.as_deref().is_none_or(|shape| match shape {
-            "shape" => words.iter().any(|w| matches!(w.as_str(), "circle" | "rectangle" | "square" | "triangle" | "polygon" | "shape" | "ellipse")),
-            "rectangle" => words.iter().any(|w| w == "rectangle" || w == "square") || (node.tag == "div" && text.is_empty()),
+            "shape" => words.iter().any(|w| {
+                matches!(w.as_str(), "circle" | "rectangle" | "square" | "triangle" | "polygon" | "shape" | "ellipse")
+            }),
+            "rectangle" => {
+                words.iter().any(|w| w == "rectangle" || w == "square") || (node.tag == "div" && text.is_empty())
+            }
             "letter" => text.chars().count() == 1 && text.chars().all(char::is_alphabetic),
             "digit" => text.chars().count() == 1 && text.chars().all(|c| c.is_ascii_digit()),
             other => words.iter().any(|w| w == other),
         });
-        let named = target.shape.is_some() || target.is_bare() || fold(text) == target.name || Some(text) == target.name.strip_suffix('s');
+        let named = target.shape.is_some()
+            || target.is_bare()
+            || fold(text) == target.name
+            || Some(text) == target.name.strip_suffix('s');
         let colour = target.colour.as_deref().is_none_or(|c| colours(c).iter().any(|c| words.iter().any(|w| w == c)));
         if shape && colour && named { EXACT } else { 0 }
     }
@@ -173,12 +192,16 @@ impl<'a> Page<'a> {
             None => {
                 let same = |f: &Found<'_>| fold(f.node.words()) == target.name || fold(f.node.words()) == target.full;
                 if list.len() > 1 {
-                    if let Some(at) = list.iter().position(same).filter(|_| list.iter().filter(|f| same(f)).count() == 1) {
+                    if let Some(at) =
+                        list.iter().position(same).filter(|_| list.iter().filter(|f| same(f)).count() == 1)
+                    {
                         at
                     } else {
                         sure = sure && near.is_some();
                         // Of several fields the first empty one is meant.
-                        list.iter().position(|f| f.node.takes_text() && f.node.value.as_deref().is_none_or(str::is_empty)).unwrap_or_default()
+                        list.iter()
+                            .position(|f| f.node.takes_text() && f.node.value.as_deref().is_none_or(str::is_empty))
+                            .unwrap_or_default()
                     }
                 } else {
                     0
@@ -194,9 +217,14 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn close_to(&self, list: &[Found<'a>], relation: Relation, phrase: &str) -> Vec<Found<'a>> {
         let anchors = self.mentions(phrase);
+        let anchors = &anchors[..anchors.len().min(MOST_ANCHORS)];
         let mut best: Vec<(i64, Found<'a>)> = Vec::new();
         for found in list {
-            let cost = anchors.iter().filter(|a| **a != found.index).filter_map(|a| self.distance(*a, found.index, relation)).min();
+            let cost = anchors
+                .iter()
+                .filter(|a| **a != found.index)
+                .filter_map(|a| self.distance(*a, found.index, relation))
+                .min();
             if let Some(cost) = cost {
                 best.push((cost, found.clone()));
             }
@@ -228,10 +256,11 @@ impl<'a> Page<'a> {
                 if same || (b.inside.is_some() && b.inside == a.id) {
                     return Some(0);
                 }
-                if let (Some(x), Some(y)) = (a.cell, b.cell) {
-                    if x[0] == y[0] && x[1] == y[1] {
-                        return Some(1);
-                    }
+                if let (Some(x), Some(y)) = (a.cell, b.cell)
+                    && x[0] == y[0]
+                    && x[1] == y[1]
+                {
+                    return Some(1);
                 }
                 if index > anchor { Some(2 + step) } else { line.then_some(2 + step) }
             }
@@ -239,8 +268,7 @@ impl<'a> Page<'a> {
                 if a.role != "heading" {
                     return (b.bounds[1] >= a.bounds[1] && index > anchor).then_some(0);
                 }
-                let next = self.view.nodes[anchor + 1..].iter().position(|n| n.role == "heading" && n.level.unwrap_or(2) <= a.level.unwrap_or(2));
-                (index > anchor && next.is_none_or(|n| index < anchor + 1 + n)).then_some(0)
+                (index > anchor && self.ends[anchor] > index).then_some(0)
             }
             Relation::Above => (b.bottom() <= a.bounds[1] + 2).then(|| a.bounds[1] - b.bottom()),
             Relation::Left => (line && b.right() <= a.bounds[0] + 2).then(|| a.bounds[0] - b.right()),
@@ -250,19 +278,22 @@ impl<'a> Page<'a> {
 
     /// Elements of which this holds.
     pub fn all_where(&self, holds: impl Fn(&Node) -> bool) -> Vec<Found<'a>> {
-        self.elements().filter(|(_, node, _)| holds(node)).map(|(index, node, id)| Found { node, id, index, sure: true }).collect()
+        self.elements()
+            .filter(|(_, node, _)| holds(node))
+            .map(|(index, node, id)| Found { node, id, index, sure: true })
+            .collect()
     }
 
     /// Of each mention of a phrase, the first of these that belongs to it.
     #[must_use]
     pub fn after_each(&self, list: &[Found<'a>], phrase: &str) -> Vec<Found<'a>> {
         let mut out: Vec<Found<'a>> = Vec::new();
-        for anchor in self.mentions(phrase) {
+        for anchor in self.mentions(phrase).into_iter().take(MOST_ANCHORS) {
             let costs = list.iter().filter_map(|f| self.distance(anchor, f.index, Relation::Of).map(|cost| (cost, f)));
-            if let Some((_, found)) = costs.min_by_key(|(cost, f)| (*cost, f.index)) {
-                if out.iter().all(|old| old.id != found.id) {
-                    out.push(found.clone());
-                }
+            if let Some((_, found)) = costs.min_by_key(|(cost, f)| (*cost, f.index))
+                && out.iter().all(|old| old.id != found.id)
+            {
+                out.push(found.clone());
             }
         }
         out
@@ -278,108 +309,37 @@ impl<'a> Page<'a> {
     }
 }
 
+fn ends(nodes: &[Node]) -> Vec<usize> {
+    let mut ends = vec![nodes.len(); nodes.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let level = |at: usize| nodes[at].level.unwrap_or(2);
+    for at in (0..nodes.len()).filter(|at| nodes[*at].role == "heading") {
+        while let Some(last) = open.pop_if(|last| level(*last) >= level(at)) {
+            ends[last] = at;
+        }
+        open.push(at);
+    }
+    ends
+}
+
 /// The text before a node, on its line or above it. Boxes to be ticked have it behind them.
 fn beside(nodes: &[Node], at: usize, behind: bool) -> Option<String> {
     let field = &nodes[at];
     let near = |text: &Node| {
         let line = text.bounds[1] < field.bottom() && field.bounds[1] < text.bottom();
-        let above = text.bounds[1] <= field.bounds[1] && field.bounds[1] - text.bottom() < 30 && text.bounds[0] < field.right() && field.bounds[0] < text.right() + 40;
+        let above = text.bounds[1] <= field.bounds[1]
+            && field.bounds[1] - text.bottom() < 30
+            && text.bounds[0] < field.right()
+            && field.bounds[0] < text.right() + 40;
         line || above
     };
     if behind {
         let next = nodes.get(at + 1)?;
         return next.text.clone().filter(|_| near(next));
     }
-    let before = nodes[..at].iter().rev().take(2).take_while(|n| n.text.is_some() || n.role == "heading").find(|n| near(n))?;
+    let before =
+        nodes[..at].iter().rev().take(2).take_while(|n| n.text.is_some() || n.role == "heading").find(|n| near(n))?;
     Some(before.words().to_owned()).filter(|t| t.len() < 100)
-}
-
-/// Whether words stand in a list side by side.
-#[must_use]
-pub fn holds(has: &[String], wants: &[String]) -> bool {
-    !wants.is_empty() && has.windows(wants.len()).any(|w| w == wants)
-}
-
-/// How alike a name of the page and a name of the task are.
-#[must_use]
-pub fn likeness(name: &str, wanted: &str) -> u32 {
-    let (name, wanted) = (fold(name), fold(wanted));
-    if name.is_empty() || wanted.is_empty() {
-        return 0;
-    }
-    if name == wanted {
-        return EXACT;
-    }
-    let (has, wants) = (parts(&name), parts(&wanted));
-    if wants.is_empty() || has.is_empty() {
-        return 0;
-    }
-    if has == wants || has.concat() == wants.concat() {
-        return 95;
-    }
-    let extra = u32::try_from(has.len().saturating_sub(wants.len())).unwrap_or(u32::MAX).min(15);
-    if holds(&has, &wants) {
-        return 80 - extra;
-    }
-    if wants.iter().all(|w| has.contains(w)) {
-        return 70 - extra;
-    }
-    if wants.iter().all(|w| has.iter().any(|h| akin(h, w))) {
-        return 60 - extra;
-    }
-    if holds(&wants, &has) && has.iter().any(|h| h.len() > 3) { 45 } else { 0 }
-}
-
-/// Words for the same act: the button that logs in may say "Sign in".
-fn same_act(name: &str, wanted: &str) -> bool {
-    const ACTS: [&[&str]; 7] = [
-        &["x", "×", "close", "✕", "✖", "dismiss"],
-        &["login", "log in", "sign in", "signin", "log on"],
-        &["search", "go", "go!", "find", "🔍"],
-        &["submit", "send", "save", "done", "continue", "ok", "apply"],
-        &["cancel", "no, thanks", "abort"],
-        &["next", ">", "»", "›"],
-        &["previous", "<", "«", "‹", "prev"],
-    ];
-    let (name, wanted) = (fold(name), fold(wanted));
-    ACTS.iter().any(|act| act.contains(&name.as_str()) && act.contains(&wanted.as_str()))
-}
-
-/// Whether the role of a node is what the kind is called, and not only something like it.
-fn own_role(node: &Node, kind: Kind) -> bool {
-    match kind {
-        Kind::Button => node.role == "button",
-        Kind::Link => node.role == "link",
-        Kind::Checkbox => node.role == "checkbox",
-        Kind::Radio => node.role == "radio",
-        Kind::Section => node.role != "region",
-        _ => true,
-    }
-}
-
-fn suits(node: &Node, kind: Kind) -> bool {
-    let role = node.role.as_str();
-    let usable = !matches!(role, "heading" | "image" | "region" | "dialog" | "canvas" | "graphic");
-    match kind {
-        Kind::Button => matches!(role, "button" | "clickable" | "menuitem" | "tab" | "switch"),
-        Kind::Link => role == "link" || (role == "clickable" && !node.name.is_empty()),
-        Kind::Field => node.takes_text(),
-        Kind::Area => node.tag == "textarea" || (node.takes_text() && node.tag == "div"),
-        Kind::Checkbox => matches!(role, "checkbox" | "switch" | "menuitemcheckbox"),
-        Kind::Radio => matches!(role, "radio" | "menuitemradio"),
-        Kind::List => matches!(role, "combobox" | "listbox"),
-        Kind::Tab => role == "tab",
-        Kind::Slider => matches!(role, "slider" | "spinbutton") || node.hint.as_deref().is_some_and(|h| h.contains("slider handle")),
-        Kind::Icon => role == "image" || ((role == "clickable" || role == "button" || role == "link") && node.name.chars().count() < 2) || node.hint.is_some(),
-        Kind::Result => {
-            let name = fold(&node.name);
-            role == "link" && name.chars().any(char::is_alphabetic) && !matches!(name.as_str(), "next" | "previous" | "prev")
-        }
-        Kind::Section => node.is("expanded") || node.is("collapsed") || role == "tab" || role == "region",
-        Kind::Heading => role == "heading",
-        Kind::Paragraph => node.text.is_some(),
-        Kind::Item => usable || node.look.is_some(),
-    }
 }
 
 #[cfg(test)]

@@ -2,19 +2,32 @@
 
 use serde_json::Value;
 
-use super::answer::fill_schema;
 use super::find::Page;
-use super::step::Step;
+use super::output::fill_schema;
 use super::words::{fold, parts};
 use super::{Decision, Run};
 
 /// Words of a page that say that something did not work.
-const TROUBLE: [&str; 12] =
-    ["error", "invalid", "incorrect", "failed", "wrong", "denied", "declined", "required", "unsuccessful", "rejected", "expired", "cannot"];
+const TROUBLE: [&str; 12] = [
+    "error",
+    "invalid",
+    "incorrect",
+    "failed",
+    "wrong",
+    "denied",
+    "declined",
+    "required",
+    "unsuccessful",
+    "rejected",
+    "expired",
+    "cannot",
+];
 
-pub fn finish(page: &Page<'_>, run: &Run, _steps: &[Step], schema: Option<&Value>) -> Decision {
+pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     let output = match schema {
-        Some(schema) => match fill_schema(page, schema).or_else(|| run.answer.clone().filter(|_| schema.get("type").and_then(Value::as_str) == Some("string"))) {
+        Some(schema) => match fill_schema(page, schema)
+            .or_else(|| run.answer.clone().filter(|_| schema.get("type").and_then(Value::as_str) == Some("string")))
+        {
             Some(output) => output,
             None => return Decision::Done { success: Some(false), output: Value::Null },
         },
@@ -32,12 +45,22 @@ pub fn finish(page: &Page<'_>, run: &Run, _steps: &[Step], schema: Option<&Value
 /// The button that sends a form.
 #[must_use]
 pub fn submit_button<'a>(page: &Page<'a>) -> Option<&'a str> {
-    let names = ["submit", "send", "save", "continue", "search", "go", "go!", "ok", "done", "next", "sign up", "register", "log in", "login", "sign in", "order", "buy", "apply", "confirm"];
-    let buttons: Vec<_> = page.elements().filter(|(_, n, _)| matches!(n.role.as_str(), "button" | "clickable") && !n.is("disabled")).collect();
+    let names = [
+        "submit", "send", "save", "continue", "search", "go", "go!", "ok", "done", "next", "sign up", "register",
+        "log in", "login", "sign in", "order", "buy", "apply", "confirm",
+    ];
+    let buttons: Vec<_> = page
+        .elements()
+        .filter(|(_, n, _)| matches!(n.role.as_str(), "button" | "clickable") && !n.is("disabled"))
+        .collect();
     names
         .iter()
         .find_map(|name| buttons.iter().find(|(_, n, _)| fold(&n.name) == *name))
         .or_else(|| buttons.iter().find(|(_, n, _)| n.kind.as_deref() == Some("submit")))
-        .or_else(|| buttons.iter().find(|(_, n, _)| parts(&n.name).first().is_some_and(|first| names[..5].contains(&first.as_str()))))
+        .or_else(|| {
+            buttons
+                .iter()
+                .find(|(_, n, _)| parts(&n.name).first().is_some_and(|first| names[..5].contains(&first.as_str())))
+        })
         .map(|(_, _, id)| *id)
 }

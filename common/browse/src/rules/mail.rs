@@ -38,29 +38,48 @@ fn write(field: Target, text: &str) -> What {
 pub fn read(tokens: &[Token]) -> Option<Vec<Step>> {
     let says = |words: &[&str]| tokens.iter().any(|t| t.is(words));
     // Steps that are written out ("open https://…", "click …, then …") are read as such.
-    if tokens.len() > 40 || says(&["http", "field", "fields", "url", "password", "then"]) || tokens.iter().any(|t| t.low.contains("://")) {
+    if tokens.len() > 40
+        || says(&["http", "field", "fields", "url", "password", "then"])
+        || tokens.iter().any(|t| t.low.contains("://"))
+    {
         return None;
     }
     let quoted = tokens.iter().find(|t| t.quoted);
-    let told = says(&["information", "sent"]) || quoted.is_some() && tokens.first().is_some_and(|t| t.is(&["tell", "email"]));
+    let told =
+        says(&["information", "sent"]) || quoted.is_some() && tokens.first().is_some_and(|t| t.is(&["tell", "email"]));
     if !tokens.iter().any(|t| is_mail(t) || owner(t).is_some()) && !told {
         return None;
     }
     let names: Vec<(usize, &str)> = tokens
         .iter()
         .enumerate()
-        .filter(|(at, t)| is_name(t, *at) || (*at == 0 && says(&["wants", "waiting"]) && t.text.chars().next().is_some_and(char::is_uppercase)) || (*at == 0 && t.text.chars().next().is_some_and(char::is_uppercase) && owner(t).is_some()))
+        .filter(|(at, t)| {
+            is_name(t, *at)
+                || (*at == 0 && says(&["wants", "waiting"]) && t.text.chars().next().is_some_and(char::is_uppercase))
+                || (*at == 0 && t.text.chars().next().is_some_and(char::is_uppercase) && owner(t).is_some())
+        })
         .map(|(at, t)| (at, owner(t).unwrap_or(&t.text)))
         .collect();
     let is_after = |at: usize, words: &[&str]| at > 0 && tokens[at - 1].is(words);
     let from = names
         .iter()
-        .find(|(at, _)| is_after(*at, &["from", "by"]) || (is_after(*at, &["me"]) && *at > 1 && tokens[at - 2].is(&["by"])))
-        .or_else(|| names.iter().find(|(at, _)| is_after(*at, &["message", "email", "information", "mail", "the"]) && tokens.get(at + 1).is_some_and(|t| t.is(&["sent", "wrote"]))))
-        .or_else(|| names.iter().find(|(at, _)| owner(&tokens[*at]).is_some() && tokens.get(at + 1).is_some_and(is_mail)))
+        .find(|(at, _)| {
+            is_after(*at, &["from", "by"]) || (is_after(*at, &["me"]) && *at > 1 && tokens[at - 2].is(&["by"]))
+        })
+        .or_else(|| {
+            names.iter().find(|(at, _)| {
+                is_after(*at, &["message", "email", "information", "mail", "the"])
+                    && tokens.get(at + 1).is_some_and(|t| t.is(&["sent", "wrote"]))
+            })
+        })
+        .or_else(|| {
+            names.iter().find(|(at, _)| owner(&tokens[*at]).is_some() && tokens.get(at + 1).is_some_and(is_mail))
+        })
         .or_else(|| names.iter().find(|(at, _)| tokens.get(at + 1).is_some_and(|t| t.is(&["sent", "wrote", "has"]))));
     let said = joined(tokens);
-    let build = |whats: Vec<What>| Some(whats.into_iter().map(|what| Step { said: said.clone(), what, optional: false }).collect());
+    let build = |whats: Vec<What>| {
+        Some(whats.into_iter().map(|what| Step { said: said.clone(), what, optional: false }).collect())
+    };
     let only = || from.or_else(|| names.first().filter(|_| names.len() == 1)).map(|(_, name)| *name);
     let body = Target { kind: Some(Kind::Area), said: "the text".to_owned(), ..Target::default() };
 
@@ -99,7 +118,9 @@ mod tests {
     fn pressed(text: &str) -> Vec<String> {
         let steps = read(&tokens(text)).unwrap_or_default();
         let words = steps.iter().map(|step| match &step.what {
-            What::Click { target, .. } => format!("{}{}", target.name, target.near.as_ref().map(|n| format!(" of {}", n.1)).unwrap_or_default()),
+            What::Click { target, .. } => {
+                format!("{}{}", target.name, target.near.as_ref().map(|n| format!(" of {}", n.1)).unwrap_or_default())
+            }
             What::Fill { value: Value::Text(text), .. } => format!("write {text}"),
             other => format!("{other:?}"),
         });
@@ -108,7 +129,11 @@ mod tests {
 
     #[test]
     fn sender_and_receiver_are_told_apart() {
-        for text in ["Send Bettine the information Lidia sent to you in a mail.", "Forward the email from Lidia to Bettine.", "Find Lidia's email and send it to Bettine."] {
+        for text in [
+            "Send Bettine the information Lidia sent to you in a mail.",
+            "Forward the email from Lidia to Bettine.",
+            "Find Lidia's email and send it to Bettine.",
+        ] {
             assert_eq!(pressed(text), ["lidia", "forward", "write Bettine", "send"], "{text}");
         }
         assert_eq!(pressed("Please delete Amargo's emails."), ["trash of amargo"]);

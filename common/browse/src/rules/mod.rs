@@ -4,6 +4,7 @@
 
 mod acts;
 mod answer;
+mod calendar;
 mod choose;
 mod clause;
 mod dates;
@@ -14,6 +15,8 @@ mod find;
 mod finish;
 mod mail;
 mod moves;
+mod names;
+mod output;
 mod pick;
 mod read;
 mod repeat;
@@ -112,10 +115,23 @@ impl Plan {
         }
         let asks_rows = steps.iter().any(|s| matches!(s.what, What::Ask(answer::Question::Rows)));
         if asks_rows && output_schema.is_none() {
-            let parts = steps.iter().filter(|s| matches!(s.what, What::Ask(answer::Question::Rows))).map(|s| format!("{} (without an output schema)", s.said));
+            let parts = steps
+                .iter()
+                .filter(|s| matches!(s.what, What::Ask(answer::Question::Rows)))
+                .map(|s| format!("{} (without an output schema)", s.said));
             return Err(NotUnderstood { parts: parts.collect() });
         }
-        let run = Run { sure: true, kept: None, context: None, answer: None, edited: false, texts: Vec::new(), clicked: None, last: None, acts: 0 };
+        let run = Run {
+            sure: true,
+            kept: None,
+            context: None,
+            answer: None,
+            edited: false,
+            texts: Vec::new(),
+            clicked: None,
+            last: None,
+            acts: 0,
+        };
         Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
     }
 
@@ -138,10 +154,10 @@ impl Plan {
         if let Some(decision) = self.dialog(view) {
             return decision;
         }
-        if let Some(outcome) = outcome {
-            if let Some(failed) = self.failed(outcome) {
-                return failed;
-            }
+        if let Some(outcome) = outcome
+            && let Some(failed) = self.failed(outcome)
+        {
+            return failed;
         }
         let page = find::Page::new(view);
         // A step may be over without an act; there are only so many steps.
@@ -163,13 +179,14 @@ impl Plan {
             }
         }
         if self.sends && self.run.edited {
-            let submit = page.all_where(|n| n.role == "button" && !n.is("disabled") && words::fold(&n.name) == "submit");
+            let submit =
+                page.all_where(|n| n.role == "button" && !n.is("disabled") && words::fold(&n.name) == "submit");
             if let [button] = submit.as_slice() {
                 self.sends = false;
                 return self.act(run::click(button.id), view);
             }
         }
-        finish::finish(&page, &self.run, &self.steps, self.schema.as_ref())
+        finish::finish(&page, &self.run, self.schema.as_ref())
     }
 
     fn act(&mut self, action: Action, view: &View) -> Decision {
@@ -182,19 +199,30 @@ impl Plan {
         self.run.acts += 1;
         // Waits are counted by their steps.
         if repeats > MOST_REPEATS && !matches!(action, Action::Wait { .. }) {
-            return Decision::GiveUp { reason: "no_progress".to_owned(), message: format!("\"{goal}\": the page does not change") };
+            return Decision::GiveUp {
+                reason: "no_progress".to_owned(),
+                message: format!("\"{goal}\": the page does not change"),
+            };
         }
         if self.run.acts > MOST_ACTS {
-            return Decision::GiveUp { reason: "too_many_steps".to_owned(), message: format!("more than {MOST_ACTS} acts") };
+            return Decision::GiveUp {
+                reason: "too_many_steps".to_owned(),
+                message: format!("more than {MOST_ACTS} acts"),
+            };
         }
         self.run.texts = view.nodes.iter().filter_map(|n| n.text.clone()).collect();
         if let Action::Click { id, .. } = &action {
             self.run.clicked = Some(id.clone());
         }
         match &action {
-            Action::Click { id, .. } if view.element(id).is_none_or(|n| !matches!(n.role.as_str(), "button" | "link")) => {}
+            Action::Click { id, .. }
+                if view.element(id).is_none_or(|n| !matches!(n.role.as_str(), "button" | "link")) => {}
             Action::Click { .. } | Action::Press { .. } => self.run.edited = false,
-            Action::Type { .. } | Action::Select { .. } | Action::Check { .. } | Action::Set { .. } | Action::Drag { .. } => self.run.edited = true,
+            Action::Type { .. }
+            | Action::Select { .. }
+            | Action::Check { .. }
+            | Action::Set { .. }
+            | Action::Drag { .. } => self.run.edited = true,
             _ => {}
         }
         Decision::Act { action, goal }
@@ -205,7 +233,10 @@ impl Plan {
     fn dialog(&mut self, view: &View) -> Option<Decision> {
         let dialog = view.dialog.as_ref()?;
         if dialog.kind == "prompt" {
-            return Some(Decision::GiveUp { reason: "target_not_found".to_owned(), message: "the page asks for a text in a dialog".to_owned() });
+            return Some(Decision::GiveUp {
+                reason: "target_not_found".to_owned(),
+                message: "the page asks for a text in a dialog".to_owned(),
+            });
         }
         self.run.sure = self.run.sure && dialog.kind != "confirm";
         Some(self.act(Action::Dialog { accept: true, text: None }, view))
@@ -222,3 +253,6 @@ impl Plan {
         Some(Decision::GiveUp { reason: "act_failed".to_owned(), message: format!("\"{}\": {error}", step.said) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,7 +31,8 @@ pub fn drag(page: &Page<'_>, what: &Target, to: &Place, memo: &mut Memo, run: &m
         let (list, sure) = page.all(what);
         let boxes = page.all_where(|n| n.role == "graphic" && n.bounds[2] > 40);
         let next = list.iter().find(|f| {
-            let boxed = within(f.node, goal.node) || (what.said == "everything else" && boxes.iter().any(|b| within(f.node, b.node)));
+            let boxed = within(f.node, goal.node)
+                || (what.said == "everything else" && boxes.iter().any(|b| within(f.node, b.node)));
             f.id != goal.id && !boxed && f.node.role != "graphic" && !moved(memo, f.id)
         });
         let Some(found) = next.filter(|_| memo.tried.is_empty() || what.many == Many::All) else {
@@ -44,7 +45,12 @@ pub fn drag(page: &Page<'_>, what: &Target, to: &Place, memo: &mut Memo, run: &m
     if memo.acted {
         return Move::Finished;
     }
-    let drawn = || page.all_where(|n| n.look.is_some() && n.role == "clickable").into_iter().next().filter(|_| what.name == "item" || what.is_bare());
+    let drawn = || {
+        page.all_where(|n| n.look.is_some() && n.role == "clickable")
+            .into_iter()
+            .next()
+            .filter(|_| what.name == "item" || what.is_bare())
+    };
     let Some(found) = page.one(what, None).or_else(drawn) else { return wait_or(memo, not_found(&what.said)) };
     run.sure &= found.sure;
     let peers = page.all_where(|n| n.is("draggable") && n.role == found.node.role && n.tag == found.node.tag);
@@ -115,7 +121,11 @@ fn neighbour(peers: &[Found<'_>], from: &Node, x: i64, y: i64) -> Option<usize> 
     let mut line: Vec<usize> = (0..peers.len())
         .filter(|i| {
             let (a, b) = (peers[*i].node, from);
-            if x == 0 { (a.middle()[0] - b.middle()[0]).abs() < b.bounds[2] } else { (a.middle()[1] - b.middle()[1]).abs() < b.bounds[3] }
+            if x == 0 {
+                (a.middle()[0] - b.middle()[0]).abs() < b.bounds[2]
+            } else {
+                (a.middle()[1] - b.middle()[1]).abs() < b.bounds[3]
+            }
         })
         .collect();
     line.sort_by_key(|i| if x == 0 { peers[*i].node.bounds[1] } else { peers[*i].node.bounds[0] });
@@ -140,12 +150,18 @@ pub fn highlight(page: &Page<'_>, target: &Target, memo: &mut Memo) -> Move {
 /// Moves a slider or spinner to a value.
 pub fn slide(page: &Page<'_>, value: f64, ordinal: Option<Ordinal>, memo: &mut Memo) -> Move {
     let handle = |n: &Node| n.role == "slider" || n.hint.as_deref().is_some_and(|h| h.contains("slider handle"));
-    let spins = page.all_where(|n| n.takes_text() && (n.role == "spinbutton" || page.view.nodes.iter().any(|m| m.hint.as_deref().is_some_and(|h| h.contains("spinner")))));
+    let spins = page.all_where(|n| {
+        n.takes_text()
+            && (n.role == "spinbutton"
+                || page.view.nodes.iter().any(|m| m.hint.as_deref().is_some_and(|h| h.contains("spinner"))))
+    });
     let handles = page.all_where(handle);
     let at = ordinal.unwrap_or(Ordinal::Nth(1));
     let wanted = format!("{value}");
     if handles.is_empty() {
-        let Some(field) = at.index(spins.len()).map(|i| spins[i].clone()) else { return wait_or(memo, not_found("a slider")) };
+        let Some(field) = at.index(spins.len()).map(|i| spins[i].clone()) else {
+            return wait_or(memo, not_found("a slider"));
+        };
         let held = field.node.value.as_deref().and_then(number);
         if held.is_some_and(|n| (n - value).abs() < 1e-9) {
             return Move::Finished;
@@ -162,7 +178,9 @@ pub fn slide(page: &Page<'_>, value: f64, ordinal: Option<Ordinal>, memo: &mut M
         let keys = if held.unwrap_or_default() < value { "ArrowUp" } else { "ArrowDown" };
         return Move::Act(Action::Press { keys: keys.to_owned() });
     }
-    let Some(found) = at.index(handles.len()).map(|i| handles[i].clone()) else { return wait_or(memo, not_found("a slider")) };
+    let Some(found) = at.index(handles.len()).map(|i| handles[i].clone()) else {
+        return wait_or(memo, not_found("a slider"));
+    };
     let shown = shown_value(page, &found);
     if shown.is_some_and(|n| (n - value).abs() < 1e-6) {
         return Move::Finished;
@@ -185,11 +203,17 @@ pub fn slide(page: &Page<'_>, value: f64, ordinal: Option<Ordinal>, memo: &mut M
             Move::Act(Action::Press { keys: "End".to_owned() })
         }
         4 => {
-            let (Some(least), Some([x, y])) = (memo.numbers.first(), memo.points.first()) else { return not_found("a slider") };
+            let (Some(least), Some([x, y])) = (memo.numbers.first(), memo.points.first()) else {
+                return not_found("a slider");
+            };
             let width = shown - least;
             let part = if width.abs() < 1e-9 { 0.0 } else { ((value - least) / width).clamp(0.0, 1.0) };
             let [right, bottom] = found.node.middle();
-            #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels are bounded, the part is at most 1")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_precision_loss,
+                reason = "pixels are bounded, the part is at most 1"
+            )]
             let at = |from: i64, to: i64| from + ((to - from) as f64 * part).round() as i64;
             drag_to(found.id, [at(*x, right), at(*y, bottom)])
         }

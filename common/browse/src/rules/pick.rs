@@ -1,7 +1,8 @@
 //! Choosing from lists, menus, radio buttons and boxes.
 
 use super::Run;
-use super::find::{Found, Page, likeness};
+use super::find::{Found, Page};
+use super::names::likeness;
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::target::{Kind, Many, Target};
 use super::words::fold;
@@ -19,13 +20,23 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
         memo.done += 1;
         return choose(page, names, list, memo, run);
     }
-    let option = |n: &Node| n.options.iter().find(|o| fold(o) == fold(name)).or_else(|| n.options.iter().find(|o| likeness(o, name) >= 70)).cloned();
+    let option = |n: &Node| {
+        n.options
+            .iter()
+            .find(|o| fold(o) == fold(name))
+            .or_else(|| n.options.iter().find(|o| likeness(o, name) >= 70))
+            .cloned()
+    };
     let has = |n: &Node| n.tag == "select" && option(n).is_some();
     let said = list.and_then(|list| page.one(list, None)).filter(|f| has(f.node));
     let lists = page.all_where(has);
     if let Some(found) = said.or_else(|| lists.first().cloned()) {
         run.sure &= lists.len() == 1 || list.is_some();
-        let all: Vec<String> = if found.node.is("multiple") { names.to_vec() } else { vec![option(found.node).unwrap_or_else(|| name.clone())] };
+        let all: Vec<String> = if found.node.is("multiple") {
+            names.to_vec()
+        } else {
+            vec![option(found.node).unwrap_or_else(|| name.clone())]
+        };
         let held = found.node.value.as_deref().unwrap_or_default();
         if memo.tried.iter().any(|id| id == found.id) && all.len() == 1 && fold(held) == fold(&all[0]) {
             memo.done += 1;
@@ -53,17 +64,23 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
     }
     // A field that takes any text, named as the list: "choose Berlin as the city".
     let owner = list.and_then(|list| page.one(list, None));
-    if let Some(found) = page.one(&target, run.context.as_deref()).filter(|f| f.sure && owner.as_ref().is_none_or(|o| o.id != f.id) && f.node.role != "heading") {
+    if let Some(found) = page
+        .one(&target, run.context.as_deref())
+        .filter(|f| f.sure && owner.as_ref().is_none_or(|o| o.id != f.id) && f.node.role != "heading")
+    {
         memo.acted = true;
         memo.phase = 0;
         return Move::Act(click(found.id));
     }
-    if let Some(text) = page.mentions(&fold(name)).into_iter().find(|i| page.view.nodes[*i].text.is_some() && page.view.nodes[*i].inside.is_some()) {
-        if let Some(inside) = page.view.nodes[text].inside.clone().filter(|id| !memo.tried.contains(id)) {
-            memo.acted = true;
-            memo.phase = 0;
-            return Move::Act(click(&inside));
-        }
+    if let Some(text) = page
+        .mentions(&fold(name))
+        .into_iter()
+        .find(|i| page.view.nodes[*i].text.is_some() && page.view.nodes[*i].inside.is_some())
+        && let Some(inside) = page.view.nodes[text].inside.clone().filter(|id| !memo.tried.contains(id))
+    {
+        memo.acted = true;
+        memo.phase = 0;
+        return Move::Act(click(&inside));
     }
     if let Some(found) = owner.filter(|f| f.node.takes_text() && !f.node.is("readonly") && f.node.role != "combobox") {
         let field = Target { said: name.clone(), ..list.cloned().unwrap_or_default() };
@@ -83,7 +100,8 @@ fn merge(page: &Page<'_>, names: &[String]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for name in names {
         let joined = out.last().map(|last| format!("{last} and {name}"));
-        let option = joined.filter(|joined| page.view.nodes.iter().any(|n| n.options.iter().any(|o| fold(o) == fold(joined))));
+        let option =
+            joined.filter(|joined| page.view.nodes.iter().any(|n| n.options.iter().any(|o| fold(o) == fold(joined))));
         match option {
             Some(joined) => {
                 out.pop();
@@ -100,7 +118,10 @@ fn drawn_list<'a>(page: &Page<'a>, list: Option<&Target>) -> Option<Found<'a>> {
     named.or_else(|| {
         let marks = ["▾", "▼", "⌄", "▿", "select…", "select...", "choose"];
         page.all_where(|n| {
-            (n.role == "combobox" && n.tag != "select") || n.is("collapsed") || marks.iter().any(|m| n.name.ends_with(m)) || n.hint.as_deref().is_some_and(|h| h.contains("dropdown") || h.contains("select"))
+            (n.role == "combobox" && n.tag != "select")
+                || n.is("collapsed")
+                || marks.iter().any(|m| n.name.ends_with(m))
+                || n.hint.as_deref().is_some_and(|h| h.contains("dropdown") || h.contains("select"))
         })
         .into_iter()
         .next()
@@ -114,9 +135,11 @@ pub fn check(page: &Page<'_>, target: &Target, on: bool, memo: &mut Memo, run: &
         Some(kind @ (Kind::Radio | Kind::Checkbox)) => kind,
         _ => Kind::Checkbox,
     });
-    if wanted.name == "box" || wanted.name == "button" {
-        wanted.name.clear();
-        wanted.full.clear();
+    for end in ["box", "boxes", "button"] {
+        if let Some(name) = wanted.name.strip_suffix(end).map(|name| name.trim_end().to_owned()) {
+            wanted.full.clone_from(&name);
+            wanted.name = name;
+        }
     }
     let state = |n: &Node| n.is("checked") || n.is("pressed");
     if wanted.many == Many::All {
@@ -134,7 +157,11 @@ pub fn check(page: &Page<'_>, target: &Target, on: bool, memo: &mut Memo, run: &
     let found = page.one(&wanted, run.context.as_deref()).filter(|f| f.sure || wanted.ordinal.is_some());
     let radio = || page.one(&Target { kind: Some(Kind::Radio), ..wanted.clone() }, None);
     let any = || page.one(target, None);
-    let Some(found) = found.filter(|f| f.node.is("checked") || f.node.is("unchecked") || f.node.is("mixed")).or_else(radio).or_else(any) else {
+    let Some(found) = found
+        .filter(|f| f.node.is("checked") || f.node.is("unchecked") || f.node.is("mixed"))
+        .or_else(radio)
+        .or_else(any)
+    else {
         return wait_or(memo, not_found(&target.said));
     };
     if state(found.node) == on && (memo.acted || found.node.is("checked") || found.node.is("unchecked")) {

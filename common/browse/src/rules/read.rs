@@ -89,17 +89,28 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
     }
     let next_finds = next.is_some_and(|n| n.tokens.first().is_some_and(|t| t.is(&["find", "locate"])));
     let rest = &tokens[1..];
-    let read = match first.low.as_str() {
+
+    match first.low.as_str() {
         _ if first.quoted => None,
         "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
         "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
         "switch" | "navigate" | "browse" if verbs::through(rest) => verbs::explore(reading),
-        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "return" if !rest.is_empty() => verbs::open(first, rest, reading),
-        "click" | "tap" | "press" | "hit" | "push" | "doubleclick" | "double-click" | "right-click" => verbs::click(first, rest, reading),
-        "double" | "right" if rest.first().is_some_and(|t| t.is(&["click"])) => verbs::click(first, &rest[1..], reading),
+        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "return" if !rest.is_empty() => {
+            verbs::open(first, rest, reading)
+        }
+        "click" | "tap" | "press" | "hit" | "push" | "doubleclick" | "double-click" | "right-click" => {
+            verbs::click(first, rest, reading)
+        }
+        "double" | "right" if rest.first().is_some_and(|t| t.is(&["click"])) => {
+            verbs::click(first, &rest[1..], reading)
+        }
         "select" | "choose" | "pick" | "set" | "use" | "mark" => choose::read(first, rest, reading),
-        "check" | "tick" | "uncheck" | "untick" | "enable" | "disable" | "toggle" | "turn" => choose::check(first, rest, reading),
-        "enter" | "type" | "fill" | "input" | "write" | "put" | "insert" | "paste" | "complete" => fill::read(rest, reading),
+        "check" | "tick" | "uncheck" | "untick" | "enable" | "disable" | "toggle" | "turn" => {
+            choose::check(first, rest, reading)
+        }
+        "enter" | "type" | "fill" | "input" | "write" | "put" | "insert" | "paste" | "complete" => {
+            fill::read(rest, reading)
+        }
         "copy" => verbs::copy(rest, reading),
         "search" => fill::search(rest),
         "log" | "login" | "sign" if !fill::is_log_out(rest) => fill::log_in(rest),
@@ -115,9 +126,10 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "close" | "dismiss" => verbs::close(rest, reading),
         "generate" | "solve" | "sort" | "order" | "buy" | "book" => special::clause(first, rest),
         "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
-        "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is" | "are" | "who" | "when"
-        | "where" | "list" | "count" | "give" | "does" | "note" => answer::read(first, rest).map(|q| vec![What::Ask(q)]),
+        "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is"
+        | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
+            answer::read(first, rest).map(|q| vec![What::Ask(q)])
+        }
         _ => verbs::generic(first, rest, reading),
-    };
-    read
+    }
 }

@@ -23,8 +23,12 @@ pub fn ascending(page: &Page<'_>, _target: &Target, drag: bool, memo: &mut Memo)
         // The first place that holds the wrong number gets the right one.
         let mut sorted: Vec<f64> = list.iter().map(|(n, _)| *n).collect();
         sorted.sort_by(f64::total_cmp);
-        let Some(at) = (0..list.len()).find(|i| list[*i].0.total_cmp(&sorted[*i]).is_ne()) else { return Move::Finished };
-        let Some((_, from)) = list[at..].iter().find(|(n, _)| n.total_cmp(&sorted[at]).is_eq()) else { return Move::Finished };
+        let Some(at) = (0..list.len()).find(|i| list[*i].0.total_cmp(&sorted[*i]).is_ne()) else {
+            return Move::Finished;
+        };
+        let Some((_, from)) = list[at..].iter().find(|(n, _)| n.total_cmp(&sorted[at]).is_eq()) else {
+            return Move::Finished;
+        };
         #[expect(clippy::cast_precision_loss, reason = "pixels are bounded")]
         let to = super::moves::past(from.node, list[at].1.node).map(|side| side as f64);
         return Move::Act(Action::Drag { from: Spot::Element(from.id.to_owned()), to: Spot::Point(to) });
@@ -44,9 +48,12 @@ pub fn ascending(page: &Page<'_>, _target: &Target, drag: bool, memo: &mut Memo)
 pub fn style(page: &Page<'_>, style: &str, memo: &mut Memo) -> Move {
     let editors = page.all_where(|n| n.takes_text());
     let button = page.all_where(|n| {
-        n.role == "button" && parts(&format!("{} {}", n.name, n.hint.as_deref().unwrap_or(""))).iter().any(|p| akin(p, style))
+        n.role == "button"
+            && parts(&format!("{} {}", n.name, n.hint.as_deref().unwrap_or(""))).iter().any(|p| akin(p, style))
     });
-    let (Some(editor), Some(button)) = (editors.first(), button.first()) else { return wait_or(memo, not_found(style)) };
+    let (Some(editor), Some(button)) = (editors.first(), button.first()) else {
+        return wait_or(memo, not_found(style));
+    };
     memo.phase += 1;
     Move::Act(match memo.phase {
         1 => click(editor.id),
@@ -63,8 +70,14 @@ pub fn best(page: &Page<'_>, most: bool, measure: Measure, words: &[String], mem
     }
     let usable = |n: &Node| matches!(n.role.as_str(), "button" | "clickable" | "link" | "radio") && !n.is("disabled");
     let verb = ["book", "buy", "select", "choose", "pick", "order"];
-    let all = page.all_where(|n| usable(n) && (n.name.is_empty() || !matches!(fold(&n.name).as_str(), "submit" | "search" | "back" | "<" | ">")));
-    let named: Vec<Found<'_>> = all.iter().filter(|f| parts(&f.node.name).first().is_some_and(|p| verb.contains(&p.as_str()) || words.contains(p))).cloned().collect();
+    let all = page.all_where(|n| {
+        usable(n) && (n.name.is_empty() || !matches!(fold(&n.name).as_str(), "submit" | "search" | "back" | "<" | ">"))
+    });
+    let named: Vec<Found<'_>> = all
+        .iter()
+        .filter(|f| parts(&f.node.name).first().is_some_and(|p| verb.contains(&p.as_str()) || words.contains(p)))
+        .cloned()
+        .collect();
     let list = if named.len() > 1 { named } else { all };
     let mut start = 0;
     let mut values: Vec<(f64, &str)> = Vec::new();
@@ -109,7 +122,8 @@ pub fn until(page: &Page<'_>, button: &str, wanted: Wanted, memo: &mut Memo) -> 
     let shown = if button.is_empty() {
         texts.clone().find(|t| t.contains('$')).and_then(|t| t.split('$').nth(1)).and_then(number)
     } else {
-        let mut pure = texts.filter(|t| t.trim().trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '.'));
+        let mut pure =
+            texts.filter(|t| t.trim().trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '.'));
         pure.find_map(number)
     };
     if shown.is_some_and(|n| wanted.holds(n)) && (memo.acted || button.is_empty()) {
@@ -118,19 +132,28 @@ pub fn until(page: &Page<'_>, button: &str, wanted: Wanted, memo: &mut Memo) -> 
     if button.is_empty() {
         return Move::Act(Action::Wait { text: None, seconds: Some(0.2) });
     }
-    let target = Target { said: button.to_owned(), name: button.to_owned(), full: button.to_owned(), ..Target::default() };
+    let target =
+        Target { said: button.to_owned(), name: button.to_owned(), full: button.to_owned(), ..Target::default() };
     memo.acted = true;
     page.one(&target, None).map_or_else(|| not_found(button), |f| Move::Act(click(f.id)))
 }
 
 /// Guesses by halves, as the page says higher or lower.
 pub fn guess(page: &Page<'_>, least: i64, most: i64, memo: &mut Memo) -> Move {
-    let says = |words: &[&str]| page.view.nodes.iter().filter_map(|n| n.text.as_deref()).any(|t| parts(t).iter().any(|p| words.contains(&p.as_str())));
+    let says = |words: &[&str]| {
+        page.view
+            .nodes
+            .iter()
+            .filter_map(|n| n.text.as_deref())
+            .any(|t| parts(t).iter().any(|p| words.contains(&p.as_str())))
+    };
     #[expect(clippy::cast_precision_loss, reason = "at most a million")]
     if memo.numbers.is_empty() {
         memo.numbers = vec![least as f64, most as f64, f64::NAN];
     }
-    let Some(field) = page.all_where(Node::takes_text).into_iter().next() else { return wait_or(memo, not_found("a field")) };
+    let Some(field) = page.all_where(Node::takes_text).into_iter().next() else {
+        return wait_or(memo, not_found("a field"));
+    };
     let (low, high, last) = (memo.numbers[0], memo.numbers[1], memo.numbers[2]);
     if memo.phase == 1 {
         memo.phase = 2;
@@ -163,7 +186,8 @@ pub fn sum(page: &Page<'_>) -> Option<String> {
 }
 
 fn solve(text: &str) -> Option<f64> {
-    let spaced: String = text.chars().flat_map(|c| if "+-−×x*÷/=?".contains(c) { vec![' ', c, ' '] } else { vec![c] }).collect();
+    let spaced: String =
+        text.chars().flat_map(|c| if "+-−×x*÷/=?".contains(c) { vec![' ', c, ' '] } else { vec![c] }).collect();
     let words: Vec<String> = spaced.split_whitespace().map(str::to_owned).collect();
     let unknown = |w: &str| matches!(w, "x" | "?" | "y");
     let start = words.iter().position(|w| number(w).is_some() || unknown(w) || w == "-")?;
@@ -174,7 +198,8 @@ fn solve(text: &str) -> Option<f64> {
     // A minus before a number belongs to it unless something stands before it.
     let mut terms: Vec<String> = Vec::new();
     for word in left {
-        let sign = terms.last().is_some_and(|t| t == "-") && (terms.len() == 1 || matches!(terms[terms.len() - 2].as_str(), "+" | "-" | "*" | "/" | "×"));
+        let sign = terms.last().is_some_and(|t| t == "-")
+            && (terms.len() == 1 || matches!(terms[terms.len() - 2].as_str(), "+" | "-" | "*" | "/" | "×"));
         if sign {
             terms.pop();
             terms.push(format!("-{word}"));
@@ -216,7 +241,14 @@ mod tests {
 
     #[test]
     fn sums_are_solved() {
-        for (text, is) in [("1 + x = 21", 20.0), ("3 - 8 =", -5.0), ("x - 4 = -2", 2.0), ("7 × 6 =", 42.0), ("5 - x = 9", -4.0), ("-3 + x = 4", 7.0)] {
+        for (text, is) in [
+            ("1 + x = 21", 20.0),
+            ("3 - 8 =", -5.0),
+            ("x - 4 = -2", 2.0),
+            ("7 × 6 =", 42.0),
+            ("5 - x = 9", -4.0),
+            ("-3 + x = 4", 7.0),
+        ] {
             assert!(solve(text).is_some_and(|n| (n - is).abs() < 1e-9), "{text}: {:?}", solve(text));
         }
         assert_eq!(solve("about us"), None);

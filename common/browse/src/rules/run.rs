@@ -3,7 +3,7 @@
 use super::find::Page;
 use super::step::{Edge, Step, What};
 use super::target::{Kind, Target};
-use super::{Run, acts, answer, explore, fields, finish, moves, pick, repeat};
+use super::{Run, acts, answer, calendar, explore, fields, finish, moves, pick, repeat};
 use crate::action::Action;
 
 /// What a step does next.
@@ -98,7 +98,8 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
             };
             let words: Vec<&str> = text.as_deref().unwrap_or_default().split_whitespace().collect();
             let Some(word) = ordinal.index(words.len()) else { return not_found(&step.said) };
-            run.kept = Some(words[word].trim_matches(|c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?')).to_owned());
+            run.kept =
+                Some(words[word].trim_matches(|c: char| matches!(c, ',' | '.' | ';' | ':' | '!' | '?')).to_owned());
             Move::Finished
         }
         What::Copy(target) => {
@@ -110,14 +111,14 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
         What::Search { text, parts } => fields::search(page, text, parts, memo, run),
         What::Submit => submit(page, memo),
-        What::Date { date, field } => fields::date(page, *date, field.as_ref(), memo, run),
-        What::Time { text, field } => fields::time(page, text, field.as_ref(), memo, run),
+        What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
+        What::Time { text, field } => calendar::time(page, text, field.as_ref(), memo, run),
         What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),
-        What::Colour(colour) => fields::colour(page, colour, memo),
+        What::Colour(colour) => calendar::colour(page, colour, memo),
         What::Drag { what, to } => moves::drag(page, what, to, memo, run),
         What::Ascending { target, drag } => repeat::ascending(page, target, *drag, memo),
         What::Highlight(target) => moves::highlight(page, target, memo),
-        What::Style { style, .. } => repeat::style(page, style, memo),
+        What::Style(style) => repeat::style(page, style, memo),
         What::Best { most, measure, words } => repeat::best(page, *most, *measure, words, memo),
         What::Until { button, wanted } => repeat::until(page, button, *wanted, memo),
         What::Guess { least, most } => repeat::guess(page, *least, *most, memo),
@@ -147,7 +148,9 @@ fn submit(page: &Page<'_>, memo: &mut Memo) -> Move {
 
 fn scroll(page: &Page<'_>, target: Option<&Target>, to: Edge, memo: &mut Memo) -> Move {
     let id = target.and_then(|target| {
-        page.one(target, None).map(|f| f.id.to_owned()).or_else(|| page.all(&Target { kind: Some(Kind::Area), ..Target::default() }).0.first().map(|f| f.id.to_owned()))
+        page.one(target, None).map(|f| f.id.to_owned()).or_else(|| {
+            page.all(&Target { kind: Some(Kind::Area), ..Target::default() }).0.first().map(|f| f.id.to_owned())
+        })
     });
     let far = 1_000_000.0;
     let height = page.view.height.clamp(200.0, 5_000.0) * 0.8;

@@ -1,15 +1,16 @@
 //! Clauses about dragging, ordering, comparing and repeating.
 
+use super::dates;
 use super::step::{How, Measure, Place, Step, Value, Wanted, What};
 use super::target::{Kind, Many, Relation, Target};
 use super::words::{Token, count, fold, joined, number, ordinal};
-use super::dates;
 
 type Read = Option<Vec<What>>;
 
 fn click(name: &str, near: Option<&str>, many: Many) -> What {
     let near = near.map(|phrase| (Relation::Of, fold(phrase)));
-    let target = Target { said: name.to_owned(), name: name.to_owned(), full: name.to_owned(), near, many, ..Target::default() };
+    let target =
+        Target { said: name.to_owned(), name: name.to_owned(), full: name.to_owned(), near, many, ..Target::default() };
     What::Click { target, how: How::Once, explore: false }
 }
 
@@ -19,18 +20,31 @@ pub fn read(tokens: &[Token]) -> Option<Vec<Step>> {
     let said = joined(tokens);
     let what = if first.is(&["guess"]) {
         let at = tokens.iter().position(|t| t.is(&["between"]))?;
-        let numbers: Vec<i64> = tokens[at + 1..].iter().take(3).flat_map(|t| t.text.split(['-', '–'])).filter_map(|p| p.parse().ok()).collect();
+        let numbers: Vec<i64> = tokens[at + 1..]
+            .iter()
+            .take(3)
+            .flat_map(|t| t.text.split(['-', '–']))
+            .filter_map(|p| p.parse().ok())
+            .collect();
         let [least, most, ..] = numbers.as_slice() else { return None };
         (least < most && most - least < 1_000_000).then(|| vec![What::Guess { least: *least, most: *most }])?
     } else if first.is(&["book"]) {
         book(tokens)?
-    } else if first.is(&["drag", "move"]) && tokens.iter().any(|t| t.is(&["everything"])) && tokens.iter().any(|t| t.is(&["else"])) {
+    } else if first.is(&["drag", "move"])
+        && tokens.iter().any(|t| t.is(&["everything"]))
+        && tokens.iter().any(|t| t.is(&["else"]))
+    {
         // "drag all circles into the left box, and everything else into the right box"
         let split = tokens.iter().position(|t| t.is(&["everything"]))?;
         let end = if tokens[split - 1].is(&["and"]) { split - 1 } else { split };
         let mut steps = drag(&tokens[1..end])?;
         let into = split + tokens[split..].iter().position(|t| t.is(&["into", "to", "in", "onto"]))?;
-        let rest = Target { said: "everything else".to_owned(), many: Many::All, shape: Some("shape".to_owned()), ..Target::default() };
+        let rest = Target {
+            said: "everything else".to_owned(),
+            many: Many::All,
+            shape: Some("shape".to_owned()),
+            ..Target::default()
+        };
         steps.push(What::Drag { what: rest, to: Place::Onto(side_of(&tokens[into + 1..])) });
         steps
     } else {
@@ -48,7 +62,13 @@ fn book(tokens: &[Token]) -> Read {
         return None;
     }
     let best = best(&tokens[1..from])?;
-    let field = |name: &str| Target { said: name.to_owned(), name: name.to_owned(), full: name.to_owned(), kind: Some(Kind::Field), ..Target::default() };
+    let field = |name: &str| Target {
+        said: name.to_owned(),
+        name: name.to_owned(),
+        full: name.to_owned(),
+        kind: Some(Kind::Field),
+        ..Target::default()
+    };
     let text = |tokens: &[Token]| Value::Text(joined(tokens).trim_matches(',').to_owned());
     let mut steps = vec![
         What::Fill { value: text(&tokens[from + 1..to]), field: field("from"), enter: false },
@@ -78,7 +98,9 @@ pub fn clause(verb: &Token, rest: &[Token]) -> Read {
         "give" | "make" => style(rest),
         "order" => order(rest),
         "buy" => match (rest.iter().position(|t| t.is(&["when", "if", "once"])), wanted(rest)) {
-            (Some(_), Some(wanted)) => Some(vec![What::Until { button: String::new(), wanted }, click("buy", None, Many::One)]),
+            (Some(_), Some(wanted)) => {
+                Some(vec![What::Until { button: String::new(), wanted }, click("buy", None, Many::One)])
+            }
             _ => best(rest),
         },
         "book" => best(rest),
@@ -93,22 +115,21 @@ fn wanted(tokens: &[Token]) -> Option<Wanted> {
     if tokens.iter().any(|t| t.is(&["odd"])) {
         return Some(Wanted::Odd);
     }
-    let at = tokens.iter().position(|t| t.is(&["less", "lower", "below", "under", "greater", "more", "higher", "above", "over"]))?;
+    let at = tokens
+        .iter()
+        .position(|t| t.is(&["less", "lower", "below", "under", "greater", "more", "higher", "above", "over"]))?;
     let than = tokens[at..].iter().find_map(|t| number(&t.text))?;
     let less = tokens[at].is(&["less", "lower", "below", "under"]);
     Some(if less { Wanted::Less(than) } else { Wanted::Greater(than) })
 }
 
-/// "give everything the style bold", "give the text X the color yellow".
+/// "give everything the style bold".
 fn style(rest: &[Token]) -> Read {
     let at = rest.iter().position(|t| t.is(&["style", "color", "colour"]))?;
     let style = rest.get(at + 1)?.low.clone();
+    // A part of a text cannot be selected by its words, and a colour has no button of its own.
     let everything = rest.first().is_some_and(|t| t.is(&["everything", "all"]));
-    let text = (!everything).then(|| {
-        let words: Vec<Token> = rest[..at].iter().filter(|t| !t.is(&["the", "text", "a"])).cloned().collect();
-        joined(&words)
-    });
-    Some(vec![What::Style { style, text }])
+    (everything && rest[at].is(&["style"])).then(|| vec![What::Style(style)])
 }
 
 /// "order one of each item: A, B", "order 2 items that are vegan".
@@ -155,7 +176,8 @@ pub fn best(tokens: &[Token]) -> Read {
     } else {
         return None;
     };
-    let words = tokens[..at].iter().filter(|t| !t.is(&["the", "a", "with", "that", "has"])).map(|t| t.low.clone()).collect();
+    let words =
+        tokens[..at].iter().filter(|t| !t.is(&["the", "a", "with", "that", "has"])).map(|t| t.low.clone()).collect();
     Some(vec![What::Best { most: most_words.contains(&low), measure, words }])
 }
 
@@ -181,7 +203,9 @@ fn side_of(tokens: &[Token]) -> Target {
 
 /// "drag X to Y", "drag X to the 2nd position", "drag X left".
 pub fn drag(rest: &[Token]) -> Read {
-    let at = rest.iter().position(|t| t.is(&["to", "into", "onto", "in", "inside", "so", "left", "right", "up", "down", "over"]) )?;
+    let at = rest
+        .iter()
+        .position(|t| t.is(&["to", "into", "onto", "in", "inside", "so", "left", "right", "up", "down", "over"]))?;
     if at == 0 {
         return None;
     }
@@ -193,18 +217,37 @@ pub fn drag(rest: &[Token]) -> Read {
         "down" => Some((0, 1)),
         _ => None,
     } {
-        let by = rest[at + 1..].iter().find_map(|t| count(&t.low)).and_then(|n| i64::try_from(n).ok()).unwrap_or(1).min(1_000);
+        let by = rest[at + 1..]
+            .iter()
+            .find_map(|t| count(&t.low))
+            .and_then(|n| i64::try_from(n).ok())
+            .unwrap_or(1)
+            .min(1_000);
         return Some(vec![What::Drag { what, to: Place::By { x: x * by, y: y * by } }]);
     }
     let to: Vec<Token> = rest[at + 1..].iter().filter(|t| !t.is(&["the", "of", "list", "grid"])).cloned().collect();
-    if let Some(n) = to.iter().find_map(|t| ordinal(&t.low)).filter(|_| to.iter().any(|t| t.is(&["position", "place", "spot"]))) {
+    if let Some(n) =
+        to.iter().find_map(|t| ordinal(&t.low)).filter(|_| to.iter().any(|t| t.is(&["position", "place", "spot"])))
+    {
         return Some(vec![What::Drag { what, to: Place::Position(n) }]);
     }
     let says = |word: &str| to.iter().any(|t| t.is(&[word]));
     let corner = ["left", "right", "top", "bottom", "center", "centre", "middle", "corner"];
     if !to.is_empty() && to.iter().all(|t| t.is(&corner)) {
-        let x = if says("left") { 0.0 } else if says("right") { 1.0 } else { 0.5 };
-        let y = if says("top") { 0.0 } else if says("bottom") { 1.0 } else { 0.5 };
+        let x = if says("left") {
+            0.0
+        } else if says("right") {
+            1.0
+        } else {
+            0.5
+        };
+        let y = if says("top") {
+            0.0
+        } else if says("bottom") {
+            1.0
+        } else {
+            0.5
+        };
         return Some(vec![What::Drag { what, to: Place::Grid(x, y) }]);
     }
     // "so that it is completely inside the larger box"

@@ -34,7 +34,10 @@ pub enum Value {
     /// The text that the page shows outside of its elements.
     Shown,
     /// What completes from the first to the last letters.
-    Completed { starts: String, ends: Option<String> },
+    Completed {
+        starts: String,
+        ends: Option<String>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +47,10 @@ pub enum Place {
     Grid(f64, f64),
     Position(Ordinal),
     /// By so many places, down or right if positive.
-    By { x: i64, y: i64 },
+    By {
+        x: i64,
+        y: i64,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,39 +73,94 @@ pub enum Measure {
 pub enum What {
     Open(String),
     Back,
-    Click { target: Target, how: How, explore: bool },
+    Click {
+        target: Target,
+        how: How,
+        explore: bool,
+    },
     /// Of menus: each opens the next.
     Path(Vec<String>),
-    Fill { value: Value, field: Target, enter: bool },
+    Fill {
+        value: Value,
+        field: Target,
+        enter: bool,
+    },
     /// Every field whose label stands somewhere else on the page, with what is beside it there.
     FillLabelled,
-    Choose { names: Vec<String>, list: Option<Target> },
-    Check { target: Target, on: bool },
+    Choose {
+        names: Vec<String>,
+        list: Option<Target>,
+    },
+    Check {
+        target: Target,
+        on: bool,
+    },
     Press(String),
-    Scroll { target: Option<Target>, to: Edge },
+    Scroll {
+        target: Option<Target>,
+        to: Edge,
+    },
     Expand(Option<Target>),
-    Wait { text: Option<String>, seconds: u32 },
+    Wait {
+        text: Option<String>,
+        seconds: u32,
+    },
     Find(Target),
     /// Keeps one word of the text.
-    Word { ordinal: Ordinal, area: Option<Target> },
+    Word {
+        ordinal: Ordinal,
+        area: Option<Target>,
+    },
     Copy(Target),
-    LogIn { user: String, password: String },
+    LogIn {
+        user: String,
+        password: String,
+    },
     /// Fields of a search, as words that name them and their value.
-    Search { text: String, parts: Vec<(Vec<String>, String)> },
+    Search {
+        text: String,
+        parts: Vec<(Vec<String>, String)>,
+    },
     Submit,
-    Date { date: Date, field: Option<Target> },
-    Time { text: String, field: Option<Target> },
-    Slide { value: f64, ordinal: Option<Ordinal> },
+    Date {
+        date: Date,
+        field: Option<Target>,
+    },
+    Time {
+        text: String,
+        field: Option<Target>,
+    },
+    Slide {
+        value: f64,
+        ordinal: Option<Ordinal>,
+    },
     Colour(String),
-    Drag { what: Target, to: Place },
+    Drag {
+        what: Target,
+        to: Place,
+    },
     /// In order of their numbers.
-    Ascending { target: Target, drag: bool },
+    Ascending {
+        target: Target,
+        drag: bool,
+    },
     Highlight(Target),
-    Style { style: String, text: Option<String> },
-    Best { most: bool, measure: Measure, words: Vec<String> },
+    /// Of everything in an editor.
+    Style(String),
+    Best {
+        most: bool,
+        measure: Measure,
+        words: Vec<String>,
+    },
     /// Presses the button until the number on the page is as wanted.
-    Until { button: String, wanted: Wanted },
-    Guess { least: i64, most: i64 },
+    Until {
+        button: String,
+        wanted: Wanted,
+    },
+    Guess {
+        least: i64,
+        most: i64,
+    },
     Ask(super::answer::Question),
 }
 

@@ -71,8 +71,32 @@ pub struct Target {
 }
 
 const COLOURS: [&str; 26] = [
-    "red", "green", "blue", "yellow", "orange", "purple", "pink", "black", "white", "grey", "gray", "brown", "cyan", "magenta",
-    "olive", "aqua", "lime", "navy", "maroon", "fuchsia", "violet", "silver", "gold", "teal", "turquoise", "indigo",
+    "red",
+    "green",
+    "blue",
+    "yellow",
+    "orange",
+    "purple",
+    "pink",
+    "black",
+    "white",
+    "grey",
+    "gray",
+    "brown",
+    "cyan",
+    "magenta",
+    "olive",
+    "aqua",
+    "lime",
+    "navy",
+    "maroon",
+    "fuchsia",
+    "violet",
+    "silver",
+    "gold",
+    "teal",
+    "turquoise",
+    "indigo",
 ];
 
 /// Names of colours in a view that this word may mean.
@@ -119,7 +143,9 @@ fn kind(low: &str) -> Option<Kind> {
         "tab" => Kind::Tab,
         "slider" | "spinner" => Kind::Slider,
         "icon" | "image" | "picture" | "logo" => Kind::Icon,
-        "item" | "element" | "thing" | "option" | "entry" | "widget" | "area" | "folder" | "file" | "card" => Kind::Item,
+        "item" | "element" | "thing" | "option" | "entry" | "widget" | "area" | "folder" | "file" | "card" => {
+            Kind::Item
+        }
         "result" => Kind::Result,
         "section" | "panel" | "accordion" => Kind::Section,
         "heading" | "headline" => Kind::Heading,
@@ -205,32 +231,38 @@ impl Target {
                 at += 1;
                 continue;
             }
-            if token.is(&["with", "that", "which"]) && next.is_some_and(|n| n.is(&["the", "text", "name", "label", "says", "is", "title"])) {
+            if token.is(&["with", "that", "which"])
+                && next.is_some_and(|n| n.is(&["the", "text", "name", "label", "says", "is", "title"]))
+            {
                 name.retain(|_| target.quoted);
                 at += 1;
-                while tokens.get(at).is_some_and(|t| t.is(&["the", "text", "name", "label", "says", "is", "title", "labeled", "labelled"])) {
+                while tokens.get(at).is_some_and(|t| {
+                    t.is(&["the", "text", "name", "label", "says", "is", "title", "labeled", "labelled"])
+                }) {
                     at += 1;
                 }
                 continue;
             }
-            if (!bare || target.kind.is_some() || target.ordinal.is_some()) && target.near.is_none() {
-                if let Some((relation, used)) = relation(tokens, at) {
-                    let mut rest = &tokens[at + used..];
-                    // "the button in the dialog labeled X": the label is the button's.
-                    let label = rest.iter().position(|t| t.is(&["labeled", "labelled", "called", "named", "titled", "saying"]));
-                    if let Some(label) = label.filter(|_| !target.quoted && name.is_empty()) {
-                        let words: Vec<&str> = rest[label + 1..].iter().map(|t| t.text.as_str()).collect();
-                        target.quoted = rest.get(label + 1).is_some_and(|t| t.quoted);
-                        name.push(if target.quoted { words[0] } else { "" });
-                        if !target.quoted {
-                            name = words;
-                        }
-                        full.clone_from(&name);
-                        rest = &rest[..label];
+            if (!bare || target.kind.is_some() || target.ordinal.is_some())
+                && target.near.is_none()
+                && let Some((relation, used)) = relation(tokens, at)
+            {
+                let mut rest = &tokens[at + used..];
+                // "the button in the dialog labeled X": the label is the button's.
+                let label =
+                    rest.iter().position(|t| t.is(&["labeled", "labelled", "called", "named", "titled", "saying"]));
+                if let Some(label) = label.filter(|_| !target.quoted && name.is_empty()) {
+                    let words: Vec<&str> = rest[label + 1..].iter().map(|t| t.text.as_str()).collect();
+                    target.quoted = rest.get(label + 1).is_some_and(|t| t.quoted);
+                    name.push(if target.quoted { words[0] } else { "" });
+                    if !target.quoted {
+                        name = words;
                     }
-                    target.set_near(relation, rest);
-                    break;
+                    full.clone_from(&name);
+                    rest = &rest[..label];
                 }
+                target.set_near(relation, rest);
+                break;
             }
             if token.is(&["their", "its", "his", "her"]) {
                 target.theirs = true;
@@ -246,10 +278,15 @@ impl Target {
                 target.size = Some(Size::Small);
             } else if token.is(&["large", "larger", "largest", "big", "bigger", "biggest"]) && bare && next.is_some() {
                 target.size = Some(Size::Large);
-            } else if token.is(&["colored", "coloured"]) {
-            } else if token.is(&ARTICLES) && bare {
+            } else if token.is(&["colored", "coloured"]) || (token.is(&ARTICLES) && bare) {
+                // Says nothing more.
             } else if token.is(&["text", "input", "search", "radio", "drop", "check", "scroll", "dialog", "tree"])
-                && next.is_some_and(|n| n.is(&["field", "fields", "box", "area", "input", "textbox", "button", "down", "list", "boxes", "result", "results"]))
+                && next.is_some_and(|n| {
+                    n.is(&[
+                        "field", "fields", "box", "area", "input", "textbox", "button", "down", "list", "boxes",
+                        "result", "results",
+                    ])
+                })
             {
                 let two = next.map_or("", |n| n.low.as_str());
                 let (known, words) = match (low, two) {
@@ -314,8 +351,10 @@ impl Target {
             .iter()
             .filter(|t| {
                 t.quoted
-                    || !(t.is(&["all", "every", "each", "page", "below", "dialog", "box", "row", "list", "section", "heading", "column"])
-                        || kind(&t.low).is_some())
+                    || !(t.is(&[
+                        "all", "every", "each", "page", "below", "dialog", "box", "row", "list", "section", "heading",
+                        "column",
+                    ]) || kind(&t.low).is_some())
             })
             .map(|t| t.text.as_str())
             .collect();
@@ -353,7 +392,10 @@ mod tests {
         let tab = read("Tab #1");
         assert_eq!((tab.full.as_str(), tab.kind), ("tab #1", Some(Kind::Tab)));
         let circle = read("the large red circle");
-        assert_eq!((circle.colour.as_deref(), circle.shape.as_deref(), circle.size), (Some("red"), Some("circle"), Some(Size::Large)));
+        assert_eq!(
+            (circle.colour.as_deref(), circle.shape.as_deref(), circle.size),
+            (Some("red"), Some("circle"), Some(Size::Large))
+        );
         let field = read("the 2nd text field");
         assert!(field.is_bare() && field.kind == Some(Kind::Field));
     }

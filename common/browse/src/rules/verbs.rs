@@ -15,7 +15,14 @@ const AFTER: [&str; 9] = ["when", "once", "if", "so", "until", "after", "because
 pub fn without_purpose(tokens: &[Token]) -> &[Token] {
     let end = tokens.iter().enumerate().skip(1).position(|(at, t)| {
         t.is(&AFTER)
-            || (t.is(&["to"]) && tokens.get(at + 1).is_some_and(|n| n.is(&["delete", "mark", "open", "see", "go", "continue", "submit", "save", "close", "remove", "get", "view", "find", "complete", "finish", "confirm", "proceed", "add", "log", "sign", "start", "show", "expand"])))
+            || (t.is(&["to"])
+                && tokens.get(at + 1).is_some_and(|n| {
+                    n.is(&[
+                        "delete", "mark", "open", "see", "go", "continue", "submit", "save", "close", "remove", "get",
+                        "view", "find", "complete", "finish", "confirm", "proceed", "add", "log", "sign", "start",
+                        "show", "expand",
+                    ])
+                }))
     });
     end.map_or(tokens, |end| &tokens[..=end])
 }
@@ -26,15 +33,18 @@ pub fn address(text: &str) -> Option<String> {
     let full = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = url::Url::parse(&full).ok()?;
     let host = url.host_str()?;
-    let known = matches!(url.scheme(), "http" | "https") && (text.contains("://") || (host.contains('.') && !host.ends_with('.')));
+    let known = matches!(url.scheme(), "http" | "https")
+        && (text.contains("://") || (host.contains('.') && !host.ends_with('.')));
     let plain = !text.contains('@') && host.rsplit('.').next().is_some_and(|end| end.len() > 1 || text.contains("://"));
     (known && plain).then(|| url.to_string())
 }
 
 /// "open https://…", "go back", "go to the Pricing page".
 pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
-    if let Some(url) = rest.iter().find_map(|t| address(&t.text)) {
-        return Some(vec![What::Open(url)]);
+    if let Some((at, url)) = rest.iter().enumerate().find_map(|(at, t)| Some((at, address(&t.text)?))) {
+        // What follows an address is a step of its own, or not understood.
+        let dull = ["in", "the", "a", "browser", "page", "website", "site", "new", "tab", "first", "and"];
+        return rest[at + 1..].iter().all(|t| t.is(&dull)).then(|| vec![What::Open(url)]);
     }
     if rest.first().is_some_and(|t| t.is(&["back"])) {
         let steps = rest.get(1).and_then(|t| count(&t.low)).unwrap_or(1).min(20);
@@ -95,16 +105,16 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     let rest = if rest.first().is_some_and(|t| t.is(&["on", "in", "into"])) { &rest[1..] } else { rest };
     if verb.is(&["press", "hit", "push", "tap"]) {
         let plain: Vec<&Token> = rest.iter().filter(|t| !t.is(&["the", "key"])).collect();
-        if let [key] = plain.as_slice() {
-            if let Some(keys) = keys(&key.text).filter(|_| !key.quoted || !keys(&key.text).is_some_and(|k| k == "Delete")) {
-                return Some(vec![What::Press(keys)]);
-            }
+        if let [key] = plain.as_slice()
+            && let Some(keys) = keys(&key.text).filter(|_| !key.quoted || keys(&key.text).is_none_or(|k| k != "Delete"))
+        {
+            return Some(vec![What::Press(keys)]);
         }
-        if let [key, of, ..] = plain.as_slice() {
-            if of.is(&["arrow"]) || (key.is(&["arrow"])) {
-                let name = if key.is(&["arrow"]) { of } else { key };
-                return keys(&name.text).map(|k| vec![What::Press(k)]);
-            }
+        if let [key, of, ..] = plain.as_slice()
+            && (of.is(&["arrow"]) || (key.is(&["arrow"])))
+        {
+            let name = if key.is(&["arrow"]) { of } else { key };
+            return keys(&name.text).map(|k| vec![What::Press(k)]);
         }
     }
     if let Some(at) = rest.iter().position(|t| t.is(&["ascending", "increasing"])) {
@@ -123,7 +133,8 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     // "click A and B", "click A, B and C": several things of one verb.
     for part in several(rest) {
         let target = reading.target(part);
-        let empty = target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none();
+        let empty =
+            target.name.is_empty() && target.kind.is_none() && target.shape.is_none() && target.colour.is_none();
         if empty || is_beyond(part) {
             return None;
         }
@@ -136,7 +147,8 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
 fn is_beyond(tokens: &[Token]) -> bool {
     let geometry = ["center", "centre", "midpoint", "mid-point", "coordinate", "coordinates", "angle"];
     let judged = tokens.windows(2).any(|w| w[0].is(&["that", "which"]) && !w[1].is(&["says", "is", "has", "reads"]));
-    let nameless = tokens.windows(3).any(|w| w[0].is(&["with"]) && w[1].is(&["the", "an"]) && w[2].is(&["icon", "picture"]));
+    let nameless =
+        tokens.windows(3).any(|w| w[0].is(&["with"]) && w[1].is(&["the", "an"]) && w[2].is(&["icon", "picture"]));
     tokens.iter().any(|t| t.is(&geometry)) || judged || nameless
 }
 
@@ -146,7 +158,8 @@ fn several(tokens: &[Token]) -> Vec<&[Token]> {
     let mut start = 0;
     for (at, token) in tokens.iter().enumerate().skip(1) {
         let next = tokens.get(at + 1);
-        if token.is(&["and", "then"]) && next.is_some_and(|n| n.quoted || n.is(&["the", "button", "on"])) && at > start {
+        if token.is(&["and", "then"]) && next.is_some_and(|n| n.quoted || n.is(&["the", "button", "on"])) && at > start
+        {
             out.push(&tokens[start..at]);
             start = at + 1;
         } else if tokens[at - 1].after == Some(',') && tokens[at - 1].quoted && token.quoted {
@@ -180,7 +193,10 @@ pub fn find(rest: &[Token], reading: &mut Reading) -> Read {
     }
     if let Some(at) = rest.iter().position(|t| t.is(&["word"])) {
         let ordinal = rest[..at].iter().find_map(|t| ordinal(&t.low))?;
-        let area = rest[at + 1..].iter().any(|t| t.is(&["area", "textarea", "field"])).then(|| Target { kind: Some(Kind::Area), ..Target::default() });
+        let area = rest[at + 1..]
+            .iter()
+            .any(|t| t.is(&["area", "textarea", "field"]))
+            .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
         reading.kept = true;
         return Some(vec![What::Word { ordinal, area }]);
     }
@@ -214,7 +230,11 @@ pub fn copy(rest: &[Token], reading: &mut Reading) -> Read {
 
 /// "expand the section Shipping".
 pub fn expand(rest: &[Token]) -> Read {
-    let plain: Vec<Token> = rest.iter().filter(|t| !t.is(&["below", "above", "section", "sections", "menu", "panel", "pie"])).cloned().collect();
+    let plain: Vec<Token> = rest
+        .iter()
+        .filter(|t| !t.is(&["below", "above", "section", "sections", "menu", "panel", "pie"]))
+        .cloned()
+        .collect();
     let target = Target::read(&plain);
     Some(vec![What::Expand((!target.name.is_empty() || target.ordinal.is_some()).then_some(target))])
 }
@@ -236,13 +256,17 @@ pub fn scroll(rest: &[Token]) -> Read {
         "up" => Some(Edge::Up),
         _ => None,
     });
-    let area = rest.iter().any(|t| t.is(&["textarea", "area", "box"])).then(|| Target { kind: Some(Kind::Area), ..Target::default() });
+    let area = rest
+        .iter()
+        .any(|t| t.is(&["textarea", "area", "box"]))
+        .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
     match edge {
         Some(to) => Some(vec![What::Scroll { target: area, to }]),
         None => {
             let to = rest.iter().position(|t| t.is(&["to", "until"]))?;
             let phrase = super::clause::phrase(&rest[to + 1..]);
-            (!phrase.is_empty()).then(|| vec![What::Find(Target { name: phrase.clone(), full: phrase, ..Target::default() })])
+            (!phrase.is_empty())
+                .then(|| vec![What::Find(Target { name: phrase.clone(), full: phrase, ..Target::default() })])
         }
     }
 }
@@ -254,7 +278,10 @@ pub fn wait(rest: &[Token]) -> Read {
         return Some(vec![What::Wait { text: None, seconds: u32::try_from(seconds).unwrap_or(30).min(30) }]);
     }
     let at = rest.iter().position(|t| t.is(&["for", "until", "till"]))?;
-    let dull = ["the", "text", "message", "page", "appears", "to", "appear", "is", "shown", "visible", "a", "load", "loaded", "loads", "finish", "loading", "be", "show", "shows"];
+    let dull = [
+        "the", "text", "message", "page", "appears", "to", "appear", "is", "shown", "visible", "a", "load", "loaded",
+        "loads", "finish", "loading", "be", "show", "shows",
+    ];
     let words: Vec<Token> = rest[at + 1..].iter().filter(|t| !t.is(&dull)).cloned().collect();
     let text = words.iter().find(|t| t.quoted).map_or_else(|| joined(&words), |t| t.text.clone());
     Some(vec![What::Wait { text: Some(text).filter(|t| !t.is_empty()), seconds: 20 }])
@@ -275,7 +302,11 @@ pub fn focus(rest: &[Token], reading: &Reading) -> Read {
 /// "submit", "submit the form", "submit when done".
 pub fn submit(rest: &[Token], reading: &Reading) -> Read {
     let rest = without_purpose(rest);
-    let plain: Vec<Token> = rest.iter().filter(|t| !t.is(&["the", "form", "it", "when", "done", "your", "my", "answer", "to", "request"])).cloned().collect();
+    let plain: Vec<Token> = rest
+        .iter()
+        .filter(|t| !t.is(&["the", "form", "it", "when", "done", "your", "my", "answer", "to", "request"]))
+        .cloned()
+        .collect();
     if plain.is_empty() {
         return Some(vec![What::Submit]);
     }
@@ -295,13 +326,39 @@ pub fn close(rest: &[Token], reading: &Reading) -> Read {
 /// "delete the row of Ada", "accept the cookies": a button says the verb, and it belongs to what follows.
 pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     const ACTS: [&str; 26] = [
-        "delete", "remove", "add", "accept", "agree", "save", "cancel", "continue", "confirm", "like", "share", "edit", "star",
-        "archive", "download", "play", "pause", "follow", "unfollow", "subscribe", "reject", "decline", "apply", "clear", "print", "reset",
+        "delete",
+        "remove",
+        "add",
+        "accept",
+        "agree",
+        "save",
+        "cancel",
+        "continue",
+        "confirm",
+        "like",
+        "share",
+        "edit",
+        "star",
+        "archive",
+        "download",
+        "play",
+        "pause",
+        "follow",
+        "unfollow",
+        "subscribe",
+        "reject",
+        "decline",
+        "apply",
+        "clear",
+        "print",
+        "reset",
     ];
     if !verb.is(&ACTS) {
         return None;
     }
-    let clear_of = |t: &Token| t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"]);
+    let clear_of = |t: &Token| {
+        t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"])
+    };
     let to = rest.iter().rposition(|t| t.is(&["to"])).filter(|_| verb.is(&["add"]));
     if to.is_none() && verb.is(&["add"]) && rest.iter().any(|t| t.is(&["to"])) {
         return None;
@@ -314,12 +371,16 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     let mut name = verb.low.clone();
     let mut object = rest;
     if let Some(at) = cart {
-        name = format!("add {}", joined(&rest[at..].iter().filter(|t| !t.is(&["the", "my"])).cloned().collect::<Vec<_>>()).to_lowercase());
+        name = format!(
+            "add {}",
+            joined(&rest[at..].iter().filter(|t| !t.is(&["the", "my"])).cloned().collect::<Vec<_>>()).to_lowercase()
+        );
         object = &rest[..at];
     }
     let words: Vec<Token> = object.iter().filter(|t| !clear_of(t)).cloned().collect();
     let phrase = words.iter().find(|t| t.quoted).map_or_else(|| super::clause::phrase(&words), |t| fold(&t.text));
-    let mut target = Target { said: format!("{} {}", verb.text, joined(rest)), name: name.clone(), full: name, ..Target::default() };
+    let mut target =
+        Target { said: format!("{} {}", verb.text, joined(rest)), name: name.clone(), full: name, ..Target::default() };
     if rest.iter().any(|t| t.is(&["all", "every", "each"])) {
         target.many = Many::All;
     }

@@ -57,23 +57,23 @@ pub fn tokens(text: &str) -> Vec<Token> {
         }
         if let Some(close) = closing(c) {
             // A quote ends at the next mark that a word does not continue; an apostrophe opens none without an end.
-            let end = (at + 1..chars.len())
-                .take_while(|&i| chars[i] != '\n' && i - at < 2_000)
-                .find(|&i| chars[i] == close && i > at + 1 && !chars.get(i + 1).is_some_and(|next| next.is_alphanumeric()));
+            let end = (at + 1..chars.len()).take_while(|&i| chars[i] != '\n' && i - at < 2_000).find(|&i| {
+                chars[i] == close && i > at + 1 && !chars.get(i + 1).is_some_and(|next| next.is_alphanumeric())
+            });
             if let Some(end) = end {
                 out.push(Token::new(chars[at + 1..end].iter().collect(), true));
                 at = end + 1;
                 continue;
             }
         }
-        if is_mark(c) {
-            if let Some(last) = out.last_mut() {
-                if last.after != Some('\n') {
-                    last.after = Some(c);
-                }
-                at += 1;
-                continue;
+        if is_mark(c)
+            && let Some(last) = out.last_mut()
+        {
+            if last.after != Some('\n') {
+                last.after = Some(c);
             }
+            at += 1;
+            continue;
         }
         let start = at;
         while at < chars.len() && !chars[at].is_whitespace() && !(at > start && matches!(chars[at], '"' | '“')) {
@@ -118,7 +118,8 @@ pub fn fold(text: &str) -> String {
     let low = text.to_lowercase();
     let plain: Vec<&str> = low.split_whitespace().collect();
     let plain = plain.join(" ");
-    let cut = plain.trim_matches(|c: char| matches!(c, '.' | ',' | ':' | ';' | '!' | '?' | '"' | '*' | '…') || c.is_whitespace());
+    let cut = plain
+        .trim_matches(|c: char| matches!(c, '.' | ',' | ':' | ';' | '!' | '?' | '"' | '*' | '…') || c.is_whitespace());
     if cut.is_empty() { plain } else { cut.to_owned() }
 }
 
@@ -160,8 +161,10 @@ impl Ordinal {
     }
 }
 
-const ORDINALS: [&str; 12] =
-    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"];
+const ORDINALS: [&str; 12] = [
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth",
+];
 
 /// Reads a word as a position.
 #[must_use]
@@ -210,7 +213,8 @@ pub fn number(text: &str) -> Option<f64> {
         }
         at += 1;
     }
-    let before: Vec<char> = chars[..start].iter().rev().copied().filter(|c| !matches!(c, '$' | '€' | '£' | ' ')).collect();
+    let before: Vec<char> =
+        chars[..start].iter().rev().copied().filter(|c| !matches!(c, '$' | '€' | '£' | ' ')).collect();
     let minus = matches!(before.first(), Some('-' | '−')) && !before.get(1).is_some_and(|c| c.is_alphanumeric());
     let value: f64 = digits.parse().ok()?;
     Some(if minus { -value } else { value })
@@ -233,7 +237,8 @@ pub fn minutes(text: &str) -> Option<f64> {
             continue;
         }
         if let Ok(n) = digits.parse::<f64>() {
-            let unit: String = std::iter::once(c).chain(std::iter::from_fn(|| chars.next_if(char::is_ascii_alphabetic))).collect();
+            let unit: String =
+                std::iter::once(c).chain(std::iter::from_fn(|| chars.next_if(char::is_ascii_alphabetic))).collect();
             let factor = match unit.as_str() {
                 "d" | "day" | "days" => 1_440.0,
                 "h" | "hr" | "hrs" | "hour" | "hours" => 60.0,
@@ -266,7 +271,9 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_people_write_them() {
-        for (text, value) in [("$1,299.00", 1299.0), ("-7", -7.0), ("from 3, 400 on", 3.0), ("-$5.5", -5.5), ("A-7", 7.0)] {
+        for (text, value) in
+            [("$1,299.00", 1299.0), ("-7", -7.0), ("from 3, 400 on", 3.0), ("-$5.5", -5.5), ("A-7", 7.0)]
+        {
             assert!((number(text).expect("a number") - value).abs() < 1e-9, "{text}");
         }
         assert!(number("none").is_none());

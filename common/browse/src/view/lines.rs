@@ -23,7 +23,8 @@ impl View {
             let _ = writeln!(out, "Tab {} \"{}\"{mark}", tab.number, plain(&tab.title));
         }
         if let Some(dialog) = &self.dialog {
-            let _ = writeln!(out, "Open dialog of the browser ({}): \"{}\"", plain(&dialog.kind), plain(&dialog.message));
+            let _ =
+                writeln!(out, "Open dialog of the browser ({}): \"{}\"", plain(&dialog.kind), plain(&dialog.message));
         }
         if self.scroll.max_y > 0.0 {
             let _ = writeln!(out, "Scrolled to {} of {} pixels", self.scroll.y, self.scroll.max_y);
@@ -71,7 +72,9 @@ fn line(node: &Node) -> String {
     if let Some(value) = node.value.as_deref().filter(|value| !value.is_empty()) {
         let _ = write!(out, " = \"{}\"", plain(value));
     }
-    for (what, piece) in [("type", &node.kind), ("placeholder", &node.placeholder), ("looks", &node.look), ("hint", &node.hint)] {
+    for (what, piece) in
+        [("type", &node.kind), ("placeholder", &node.placeholder), ("looks", &node.look), ("hint", &node.hint)]
+    {
         if let Some(piece) = piece {
             let _ = write!(out, " {what} \"{}\"", plain(piece));
         }
@@ -132,7 +135,8 @@ mod tests {
     use super::*;
 
     fn view(nodes: serde_json::Value) -> View {
-        serde_json::from_value(json!({"url": "https://shop.example/", "title": "Shop", "nodes": nodes})).expect("a view")
+        serde_json::from_value(json!({"url": "https://shop.example/", "title": "Shop", "nodes": nodes}))
+            .expect("a view")
     }
 
     #[test]
