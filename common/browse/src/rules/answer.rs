@@ -165,7 +165,8 @@ fn money(text: &str) -> Option<String> {
     number(amount).map(|_| amount.to_owned())
 }
 
-/// The text beside the label at this place, with how well the label fits: "Price: $3", or the next text on its line or below.
+/// The text beside the label at this place, with how well the label fits: "Price: $3", or the next text on its line or
+/// below.
 pub fn beside(page: &Page<'_>, at: usize, words: &str) -> Option<(u32, String)> {
     let nodes = &page.view.nodes;
     let text = nodes[at].words();
@@ -236,7 +237,7 @@ mod tests {
         let page = Page::new(&view);
         let schema = json!({"type": "object", "required": ["orderNumber", "products"], "properties": {
             "orderNumber": {"type": "integer"},
-            "products": {"type": "array", "items": {"type": "object", "required": ["product", "unit_price"], "properties": {
+            "products": {"type": "array", "items": {"type": "object", "required": ["unit_price"], "properties": {
                 "product": {"type": "string"}, "unit_price": {"type": "number"}, "in_stock": {"type": "boolean"},
             }}},
         }});

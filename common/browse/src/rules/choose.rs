@@ -12,7 +12,8 @@ type Read = Option<Vec<What>>;
 /// Names of one clause; more are refused.
 const MOST_NAMES: usize = 100;
 
-/// "select A, B and C", "choose X from the list Y", "set Z to 5", "pick 3 with the slider", "use the textbox to enter X".
+/// "select A, B and C", "choose X from the list Y", "set Z to 5", "pick 3 with the slider", "use the textbox to enter
+/// X".
 pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     let all = fold(&joined(rest));
     if verb.is(&["use"]) {

@@ -1,4 +1,5 @@
-//! Typing into fields, and dates, times, colours, log-ins and searches. A field counts as filled when the view shows the value.
+//! Typing into fields, and dates, times, colours, log-ins and searches. A field counts as filled when the view shows
+//! the value.
 
 use super::Run;
 use super::find::{Found, Page};

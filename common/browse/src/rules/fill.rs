@@ -88,7 +88,8 @@ fn fill(value: Value, field: Target) -> What {
     What::Fill { value, field, enter: false }
 }
 
-/// "enter X into the Y field", "fill in Y with X", "enter the username "a" and the password "b" into the fields", "Y: X".
+/// "enter X into the Y field", "fill in Y with X", "enter the username "a" and the password "b" into the fields", "Y:
+/// X".
 pub fn read(rest: &[Token], reading: &Reading) -> Read {
     let rest = if rest.first().is_some_and(|t| t.is(&["in", "out", "up"])) { &rest[1..] } else { rest };
     let all = joined(rest).to_lowercase();

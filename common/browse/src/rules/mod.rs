@@ -1,6 +1,6 @@
-//! A planner of rules: it reads a task into steps before anything is opened, or says what it does not understand, and then finds
-//! each step's target on the page. It tells success only where every target was found without doubt and every field holds what
-//! it should.
+//! A planner of rules: it reads a task into steps before anything is opened, or says what it does not understand, and
+//! then finds each step's target on the page. It tells success only where every target was found without doubt and
+//! every field holds what it should.
 
 mod acts;
 mod answer;
@@ -102,13 +102,15 @@ struct Run {
 }
 
 impl Plan {
-    /// Reads a task. With a start address the session has opened it already; an output schema asks for values of the last page.
+    /// Reads a task. With a start address the session has opened it already; an output schema asks for values of the
+    /// last page.
     ///
     /// # Errors
     /// The parts of the task that no rule reads.
     pub fn read(task: &str, start_url: Option<&str>, output_schema: Option<&Value>) -> Result<Self, NotUnderstood> {
         let mut steps = read::read(task).map_err(|parts| NotUnderstood { parts })?;
-        let opens = |step: &Step| matches!((&step.what, start_url), (What::Open(url), Some(start)) if verbs::address(start).as_ref() == Some(url));
+        let start = start_url.and_then(verbs::address);
+        let opens = |step: &Step| matches!(&step.what, What::Open(url) if start.as_ref() == Some(url));
         // Opening the start address again would only lose what is on the page.
         if steps.len() > 1 && steps.first().is_some_and(opens) {
             steps.remove(0);
@@ -135,8 +137,8 @@ impl Plan {
         Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
     }
 
-    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending them.
-    /// Without it such a task ends with nothing sent, and with `success: None`.
+    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending
+    /// them. Without it such a task ends with nothing sent, and with `success: None`.
     #[must_use]
     pub fn sending(mut self) -> Self {
         self.sends = true;
@@ -228,8 +230,8 @@ impl Plan {
         Decision::Act { action, goal }
     }
 
-    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted; only a
-    /// text that is asked for is nowhere in the task.
+    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted;
+    /// only a text that is asked for is nowhere in the task.
     fn dialog(&mut self, view: &View) -> Option<Decision> {
         let dialog = view.dialog.as_ref()?;
         if dialog.kind == "prompt" {

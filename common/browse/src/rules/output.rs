@@ -8,7 +8,8 @@ use super::names::likeness;
 use super::words::{akin, fold, number, parts};
 use crate::view::Node;
 
-/// The output that a JSON schema asks for, from labelled values and tables of the page. `None` if a required value is missing.
+/// The output that a JSON schema asks for, from labelled values and tables of the page. `None` if a required value is
+/// missing.
 #[must_use]
 pub fn fill_schema(page: &Page<'_>, schema: &Value) -> Option<Value> {
     fill(page, schema, "", 0)

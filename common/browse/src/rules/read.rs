@@ -1,4 +1,5 @@
-//! Reads a task into steps: sentences into clauses, each clause by its verb. What no rule reads makes the whole task refused.
+//! Reads a task into steps: sentences into clauses, each clause by its verb. What no rule reads makes the whole task
+//! refused.
 
 use super::clause::{Clause, clauses};
 use super::step::{Step, What};
