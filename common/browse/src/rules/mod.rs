@@ -162,6 +162,16 @@ impl Plan {
             return failed;
         }
         let page = find::Page::new(view);
+        // What lies over the target is sent away once, and the step is done again. Nothing is accepted on the way.
+        if outcome.is_some_and(|o| o.covered.is_some())
+            && self.memo.acted
+            && !self.memo.cleared
+            && let Some(id) = explore::way_out(&page)
+        {
+            self.memo.cleared = true;
+            self.memo.acted = false;
+            return self.act(run::click(id), view);
+        }
         // A step may be over without an act; there are only so many steps.
         while let Some(step) = self.steps.get(self.at) {
             match run::step(step, &page, &mut self.memo, &mut self.run) {

@@ -19,6 +19,8 @@ pub enum Move {
 pub struct Memo {
     /// Its act was done.
     pub acted: bool,
+    /// What covered its target was sent away.
+    pub cleared: bool,
     pub errors: u32,
     pub waits: u32,
     /// Phase of a step with several.

@@ -74,6 +74,21 @@ fn what_is_missing_or_does_not_react_ends_the_plan() {
 }
 
 #[test]
+fn a_window_over_the_target_is_closed_and_not_accepted() {
+    let page = view(&json!([
+        {"id": "e1", "role": "button", "name": "Send", "box": [0, 0, 90, 20]},
+        {"id": "e2", "role": "dialog", "name": "Cookies", "box": [0, 0, 800, 600]},
+        {"id": "e3", "role": "button", "name": "Accept all", "in": "e2", "box": [0, 50, 90, 20]},
+        {"id": "e4", "role": "button", "name": "Reject all", "in": "e2", "box": [0, 80, 90, 20]},
+    ]));
+    let mut plan = plan("Click Send");
+    plan.next(&page, None);
+    let covered = Outcome { error: None, covered: Some("e2".to_owned()) };
+    assert_eq!(acted(&plan.next(&page, Some(&covered))), json!({"do": "click", "id": "e4"}));
+    assert_eq!(acted(&plan.next(&page, Some(&Outcome::default()))), json!({"do": "click", "id": "e1"}));
+}
+
+#[test]
 fn what_no_rule_reads_is_refused_with_its_words() {
     for (task, part) in [
         ("Open https://a.example and compose a poem.", "compose a poem"),
