@@ -1,5 +1,5 @@
-//! Plays a plan by hand, for tuning and judging: JSON lines in, decisions out. First `{"task": …, "start_url": …, "schema": …}`,
-//! then `{"view": …, "outcome": …}` for each act.
+//! Plays a plan by hand, for tuning and judging: JSON lines in, decisions out. First `{"task": …, "start_url": …,
+//! "schema": …}`, then `{"view": …, "outcome": …}` for each act.
 
 use std::io::{BufRead, Write};
 

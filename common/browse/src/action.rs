@@ -23,7 +23,8 @@ pub enum Action {
         x: f64,
         y: f64,
     },
-    /// Types into the element, or into what has the focus; with `clear` instead of what it holds, with `enter` and the Enter key.
+    /// Types into the element, or into what has the focus; with `clear` instead of what it holds, with `enter` and the
+    /// Enter key.
     Type {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,

@@ -28,10 +28,10 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
             && fold(&f.node.name) == target.name
             && f.node.name.trim() != target.exact
     };
-    if found.as_ref().is_some_and(other) {
-        if let Some(next) = reveal(page, memo, context.as_deref(), true) {
-            return next;
-        }
+    if found.as_ref().is_some_and(other)
+        && let Some(next) = reveal(page, memo, context.as_deref(), true)
+    {
+        return next;
     }
     let found = match (found, target.theirs, context.as_deref()) {
         (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
@@ -51,18 +51,17 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         memo.acted = true;
         return Move::Act(action);
     }
-    if nth_missing {
-        if let Some(action) = next_results(page, target, memo) {
-            return action;
-        }
+    if nth_missing && let Some(action) = next_results(page, target, memo) {
+        return action;
     }
     // The button of a form of log-in may say "OK".
-    if ["login", "log in", "sign in", "submit"].contains(&target.name.as_str()) && memo.waits > 0 {
-        if let Some(id) = super::finish::submit_button(page) {
-            run.sure &= target.name != "submit";
-            memo.acted = true;
-            return Move::Act(click_on(id));
-        }
+    if ["login", "log in", "sign in", "submit"].contains(&target.name.as_str())
+        && memo.waits > 0
+        && let Some(id) = super::finish::submit_button(page)
+    {
+        run.sure &= target.name != "submit";
+        memo.acted = true;
+        return Move::Act(click_on(id));
     }
     let near = target.near.as_ref().map(|n| n.1.as_str()).or(context.as_deref());
     if explore && memo.waits == 0 {
@@ -83,8 +82,8 @@ fn act(id: &str, how: How) -> Action {
 /// The link or value beside the label: "their address".
 fn labelled<'a>(page: &Page<'a>, target: &Target) -> Option<Found<'a>> {
     let at = (0..page.view.nodes.len()).find(|i| {
-        super::find::likeness(page.view.nodes[*i].words(), &target.name) >= 60
-            || super::find::likeness(&target.name, page.view.nodes[*i].words()) >= 60
+        super::names::likeness(page.view.nodes[*i].words(), &target.name) >= 60
+            || super::names::likeness(&target.name, page.view.nodes[*i].words()) >= 60
     })?;
     page.elements().find(|(index, node, _)| *index > at && !node.words().is_empty()).map(|(index, node, id)| Found {
         node,

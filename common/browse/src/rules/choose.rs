@@ -9,7 +9,11 @@ use super::words::{Token, fold, joined, number, ordinal};
 
 type Read = Option<Vec<What>>;
 
-/// "select A, B and C", "choose X from the list Y", "set Z to 5", "pick 3 with the slider", "use the textbox to enter X".
+/// Names of one clause; more are refused.
+const MOST_NAMES: usize = 100;
+
+/// "select A, B and C", "choose X from the list Y", "set Z to 5", "pick 3 with the slider", "use the textbox to enter
+/// X".
 pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     let all = fold(&joined(rest));
     if verb.is(&["use"]) {
@@ -151,6 +155,9 @@ fn names(tokens: &[Token]) -> Vec<String> {
         out.push(current.join(" "));
     }
     out.retain(|name| !name.is_empty());
+    if out.len() > MOST_NAMES {
+        out.clear();
+    }
     out
 }
 

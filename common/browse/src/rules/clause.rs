@@ -248,10 +248,8 @@ fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
         return;
     }
     let context = first.is(&BEFORE) && tokens.last().is_some_and(|t| t.after == Some(','));
-    if first.is(&["once", "when", "after", "using"]) {
-        if context {
-            return;
-        }
+    if first.is(&["once", "when", "after", "using"]) && context {
+        return;
     }
     out.push(Clause { context, optional, tokens, follows });
 }

@@ -55,6 +55,31 @@ fn turn(page: &Page<'_>, memo: &mut Memo) -> Option<Move> {
     (memo.done <= MOST_PAGES).then(|| Move::Act(click(next.id)))
 }
 
+/// The button that sends a window of the page away, in a dialog if there is one.
+#[must_use]
+pub fn way_out<'a>(page: &Page<'a>) -> Option<&'a str> {
+    let names = [
+        "close",
+        "x",
+        "×",
+        "✕",
+        "no thanks",
+        "no, thanks",
+        "not now",
+        "maybe later",
+        "dismiss",
+        "reject all",
+        "decline",
+        "cancel",
+    ];
+    let dialog = page.view.nodes.iter().rfind(|n| n.role == "dialog");
+    let inside = |n: &Node| dialog.is_none_or(|d| n.inside.is_some() && n.inside == d.id);
+    names
+        .iter()
+        .find_map(|name| page.elements().find(|(_, n, _)| fold(&n.name) == *name && inside(n)))
+        .map(|(_, _, id)| id)
+}
+
 /// Looks for a text, on the next pages too.
 pub fn find(page: &Page<'_>, target: &Target, memo: &mut Memo, run: &mut Run) -> Move {
     if !page.mentions(&target.name).is_empty() {

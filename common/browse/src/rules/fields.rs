@@ -1,16 +1,17 @@
-//! Typing into fields, and dates, times, colours, log-ins and searches. A field counts as filled when the view shows the value.
+//! Typing into fields, and dates, times, colours, log-ins and searches. A field counts as filled when the view shows
+//! the value.
 
 use super::Run;
-use super::dates::{Date, shown_month, time as clock};
-use super::find::{Found, Page, holds, likeness};
+use super::find::{Found, Page};
+use super::names::{holds, likeness};
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::step::Value;
-use super::target::{Kind, Many, Target};
+use super::target::{Many, Target};
 use super::words::{akin, fold, number, parts};
 use crate::action::Action;
 use crate::view::Node;
 
-fn type_into(id: &str, text: &str, enter: bool) -> Action {
+pub fn type_into(id: &str, text: &str, enter: bool) -> Action {
     Action::Type { id: Some(id.to_owned()), text: text.to_owned(), clear: true, enter }
 }
 
@@ -65,22 +66,20 @@ pub fn fill(page: &Page<'_>, value: &Value, field: &Target, memo: &mut Memo, run
     let Some(found) = again.or_else(|| field_of(page, field, run)) else {
         return wait_or(memo, not_found(if field.said.is_empty() { "a field" } else { &field.said }));
     };
-    if found.node.role == "combobox" || found.node.role == "listbox" {
-        if found.node.tag == "select" {
-            return super::pick::choose(page, std::slice::from_ref(&text), Some(field), memo, run);
-        }
+    if (found.node.role == "combobox" || found.node.role == "listbox") && found.node.tag == "select" {
+        return super::pick::choose(page, std::slice::from_ref(&text), Some(field), memo, run);
     }
     if memo.tried.is_empty() {
         memo.tried.push(found.id.to_owned());
         run.sure &= found.sure;
     }
-    if memo.acted && (found.node.is("disabled") || found.node.value.as_deref().is_some_and(|v| fold(v) != fold(&text)))
+    if memo.acted
+        && (found.node.is("disabled") || found.node.value.as_deref().is_some_and(|v| fold(v) != fold(&text)))
+        && let Some(id) = intruder(page, memo).filter(|_| memo.phase < 3)
     {
-        if let Some(id) = intruder(page, memo).filter(|_| memo.phase < 3) {
-            memo.phase += 1;
-            memo.acted = false;
-            return Move::Act(click(id));
-        }
+        memo.phase += 1;
+        memo.acted = false;
+        return Move::Act(click(id));
     }
     if found.node.is("disabled") || found.node.is("readonly") {
         return wait_or(memo, Move::Stuck("disabled", format!("\"{}\" takes no text", field.said)));
@@ -233,11 +232,11 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
         names.iter().any(|name| likeness(&n.name, name).max(likeness(page.label(at), name)) >= 60)
     };
     let who = fields.iter().find(|(at, n, _)| named(*at, n)).or_else(|| fields.iter().rfind(|(at, _, _)| *at < before));
-    if memo.done == 0 {
-        if let Some((_, _, id)) = who {
-            memo.done = 1;
-            return Move::Act(type_into(id, user, false));
-        }
+    if memo.done == 0
+        && let Some((_, _, id)) = who
+    {
+        memo.done = 1;
+        return Move::Act(type_into(id, user, false));
     }
     let Some((_, _, id)) = secret else {
         // Some pages ask for the user first, and others only have a link to the form.
@@ -347,130 +346,4 @@ fn assign(
         open.clear();
     }
     open.is_empty().then_some(out)
-}
-
-/// A date field: set, typed, or chosen in the calendar that a click opens.
-pub fn date(page: &Page<'_>, date: Date, field: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
-    let native = page.all_where(|n| n.kind.as_deref() == Some("date"));
-    if let [one] = native.as_slice() {
-        if one.node.value.as_deref() == Some(date.iso().as_str()) {
-            return Move::Finished;
-        }
-        return Move::Act(Action::Set { id: one.id.to_owned(), value: date.iso() });
-    }
-    let said = field.filter(|f| !f.is_bare()).and_then(|f| page.one(f, None));
-    let about = |f: &&Found<'_>| {
-        [f.node.name.as_str(), page.label(f.index), f.node.hint.as_deref().unwrap_or("")]
-            .iter()
-            .any(|t| t.to_lowercase().contains("date"))
-    };
-    let fields = page.all_where(Node::takes_text);
-    let found = said
-        .or_else(|| fields.iter().find(about).cloned())
-        .or_else(|| fields.first().filter(|_| fields.len() == 1).cloned());
-    if memo.phase == 3 {
-        let held = found.as_ref().and_then(|f| f.node.value.as_deref()).and_then(Date::read);
-        run.sure &= held == Some(date);
-        return Move::Finished;
-    }
-    if let Some(move_) = calendar(page, date, memo) {
-        return move_;
-    }
-    let Some(found) = found else { return wait_or(memo, not_found("a date field")) };
-    let typed = format!("{:02}/{:02}/{:04}", date.month, date.day, date.year);
-    if found.node.value.as_deref().and_then(Date::read) == Some(date) {
-        return Move::Finished;
-    }
-    let picker = found.node.is("readonly") || found.node.hint.as_deref().is_some_and(|h| h.contains("datepicker"));
-    if memo.waits > 1 || memo.acted {
-        return wait_or(memo, not_found("a calendar"));
-    }
-    memo.acted = true;
-    Move::Act(if picker { click(found.id) } else { type_into(found.id, &typed, false) })
-}
-
-/// The move in an open calendar; `None` if none is open.
-fn calendar(page: &Page<'_>, date: Date, memo: &mut Memo) -> Option<Move> {
-    let nodes = &page.view.nodes;
-    let shown = (0..nodes.len()).find_map(|at| {
-        let two = nodes.get(at + 1).map(|next| format!("{} {}", nodes[at].words(), next.words()));
-        shown_month(nodes[at].words()).or_else(|| two.and_then(|two| shown_month(&two)))
-    })?;
-    let named = |names: &[&str]| {
-        page.elements().find(|(_, n, _)| names.iter().any(|name| fold(&n.name).starts_with(name)) && !n.is("disabled"))
-    };
-    let turn = match shown.cmp(&date.months()) {
-        std::cmp::Ordering::Less => named(&["next", ">", "›", "»"]),
-        std::cmp::Ordering::Greater => named(&["prev", "<", "‹", "«"]),
-        std::cmp::Ordering::Equal => {
-            let day = date.day.to_string();
-            let cell = page.elements().find(|(_, n, _)| {
-                n.name.trim() == day
-                    && !n.is("disabled")
-                    && (n.cell.is_some() || matches!(n.role.as_str(), "link" | "button" | "gridcell"))
-            });
-            let (_, _, id) = cell?;
-            memo.phase = 3;
-            return Some(Move::Act(click(id)));
-        }
-    };
-    Some(turn.map_or_else(|| not_found("the month"), |(_, _, id)| Move::Act(click(id))))
-}
-
-/// A field of a time.
-pub fn time(page: &Page<'_>, text: &str, field: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
-    let Some(value) = clock(text) else { return not_found(text) };
-    let native = page.all_where(|n| n.kind.as_deref() == Some("time"));
-    if let Some(one) = native.first() {
-        if one.node.value.as_deref().is_some_and(|v| v.starts_with(&value)) {
-            return Move::Finished;
-        }
-        return Move::Act(Action::Set { id: one.id.to_owned(), value });
-    }
-    let field = field.cloned().unwrap_or_else(|| Target { kind: Some(Kind::Field), ..Target::default() });
-    fill(page, &Value::Text(text.to_owned()), &field, memo, run)
-}
-
-/// A field of a colour: `#0000ff`, as it is written there.
-pub fn colour(page: &Page<'_>, colour: &str, memo: &mut Memo) -> Move {
-    let hex = match colour {
-        "red" => "FF0000",
-        "green" => "008000",
-        "lime" => "00FF00",
-        "blue" => "0000FF",
-        "yellow" => "FFFF00",
-        "white" => "FFFFFF",
-        "black" => "000000",
-        "maroon" => "800000",
-        "olive" => "808000",
-        "navy" => "000080",
-        "purple" => "800080",
-        "teal" => "008080",
-        "aqua" | "cyan" => "00FFFF",
-        "fuchsia" | "magenta" => "FF00FF",
-        "silver" => "C0C0C0",
-        "gray" | "grey" => "808080",
-        "orange" => "FFA500",
-        "pink" => "FFC0CB",
-        "brown" => "A52A2A",
-        "gold" => "FFD700",
-        "violet" => "EE82EE",
-        "indigo" => "4B0082",
-        "turquoise" => "40E0D0",
-        other => other.trim_start_matches('#'),
-    };
-    if memo.acted {
-        return Move::Finished;
-    }
-    let of = |n: &Node| {
-        n.role == "color"
-            || (n.takes_text() && n.hint.as_deref().is_some_and(|h| h.contains("color") || h.contains("colour")))
-    };
-    let found = page.all_where(of);
-    let Some(found) = found.first() else { return wait_or(memo, not_found("a colour field")) };
-    memo.acted = true;
-    if found.node.role == "color" {
-        return Move::Act(Action::Set { id: found.id.to_owned(), value: format!("#{}", hex.to_lowercase()) });
-    }
-    Move::Act(type_into(found.id, hex, false))
 }

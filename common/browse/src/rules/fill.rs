@@ -88,7 +88,8 @@ fn fill(value: Value, field: Target) -> What {
     What::Fill { value, field, enter: false }
 }
 
-/// "enter X into the Y field", "fill in Y with X", "enter the username "a" and the password "b" into the fields", "Y: X".
+/// "enter X into the Y field", "fill in Y with X", "enter the username "a" and the password "b" into the fields", "Y:
+/// X".
 pub fn read(rest: &[Token], reading: &Reading) -> Read {
     let rest = if rest.first().is_some_and(|t| t.is(&["in", "out", "up"])) { &rest[1..] } else { rest };
     let all = joined(rest).to_lowercase();
@@ -119,7 +120,8 @@ pub fn read(rest: &[Token], reading: &Reading) -> Read {
         let quoted = before.iter().find(|t| t.quoted)?;
         return Some(vec![fill(Value::Text(quoted.text.clone()), target)]);
     }
-    let pairs = named_values(before);
+    let completes = before.iter().any(|t| t.is(&["starts", "starting", "begins", "beginning"]));
+    let pairs = if completes { Vec::new() } else { named_values(before) };
     if !pairs.is_empty() && (target.is_bare() || pairs.len() > 1) {
         if target.many == Many::All && pairs.len() == 1 {
             return Some(vec![fill(Value::Text(pairs[0].1.clone()), target)]);

@@ -1,11 +1,12 @@
 //! Finds what a target names on a page.
 
+use super::names::{EXACT, holds, likeness, own_role, same_act, suits};
 use super::target::{Kind, Many, Relation, Size, Target, colours};
 use super::words::{akin, fold, parts};
 use crate::view::{Node, View};
 
-/// Names of things are this good if they are equal, and worse if only some words are.
-const EXACT: u32 = 100;
+/// Mentions of a phrase that are looked around.
+const MOST_ANCHORS: usize = 200;
 /// Below this, a match is a guess.
 const SURE: u32 = 65;
 
@@ -14,6 +15,8 @@ pub struct Page<'a> {
     pub view: &'a View,
     /// Of each node: the text that stands before or above a field without a name.
     labels: Vec<Option<String>>,
+    /// Of each heading: the node where the next section of its level starts.
+    ends: Vec<usize>,
 }
 
 /// An element, and whether the words leave no doubt.
@@ -39,7 +42,7 @@ impl<'a> Page<'a> {
                 (node.name.is_empty() && (field || choice)).then(|| beside(nodes, at, choice)).flatten()
             })
             .collect();
-        Self { view, labels }
+        Self { view, labels, ends: ends(nodes) }
     }
 
     /// The text beside a field without a name.
@@ -214,6 +217,7 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn close_to(&self, list: &[Found<'a>], relation: Relation, phrase: &str) -> Vec<Found<'a>> {
         let anchors = self.mentions(phrase);
+        let anchors = &anchors[..anchors.len().min(MOST_ANCHORS)];
         let mut best: Vec<(i64, Found<'a>)> = Vec::new();
         for found in list {
             let cost = anchors
@@ -252,10 +256,11 @@ impl<'a> Page<'a> {
                 if same || (b.inside.is_some() && b.inside == a.id) {
                     return Some(0);
                 }
-                if let (Some(x), Some(y)) = (a.cell, b.cell) {
-                    if x[0] == y[0] && x[1] == y[1] {
-                        return Some(1);
-                    }
+                if let (Some(x), Some(y)) = (a.cell, b.cell)
+                    && x[0] == y[0]
+                    && x[1] == y[1]
+                {
+                    return Some(1);
                 }
                 if index > anchor { Some(2 + step) } else { line.then_some(2 + step) }
             }
@@ -263,10 +268,7 @@ impl<'a> Page<'a> {
                 if a.role != "heading" {
                     return (b.bounds[1] >= a.bounds[1] && index > anchor).then_some(0);
                 }
-                let next = self.view.nodes[anchor + 1..]
-                    .iter()
-                    .position(|n| n.role == "heading" && n.level.unwrap_or(2) <= a.level.unwrap_or(2));
-                (index > anchor && next.is_none_or(|n| index < anchor + 1 + n)).then_some(0)
+                (index > anchor && self.ends[anchor] > index).then_some(0)
             }
             Relation::Above => (b.bottom() <= a.bounds[1] + 2).then(|| a.bounds[1] - b.bottom()),
             Relation::Left => (line && b.right() <= a.bounds[0] + 2).then(|| a.bounds[0] - b.right()),
@@ -286,12 +288,12 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn after_each(&self, list: &[Found<'a>], phrase: &str) -> Vec<Found<'a>> {
         let mut out: Vec<Found<'a>> = Vec::new();
-        for anchor in self.mentions(phrase) {
+        for anchor in self.mentions(phrase).into_iter().take(MOST_ANCHORS) {
             let costs = list.iter().filter_map(|f| self.distance(anchor, f.index, Relation::Of).map(|cost| (cost, f)));
-            if let Some((_, found)) = costs.min_by_key(|(cost, f)| (*cost, f.index)) {
-                if out.iter().all(|old| old.id != found.id) {
-                    out.push(found.clone());
-                }
+            if let Some((_, found)) = costs.min_by_key(|(cost, f)| (*cost, f.index))
+                && out.iter().all(|old| old.id != found.id)
+            {
+                out.push(found.clone());
             }
         }
         out
@@ -305,6 +307,19 @@ impl<'a> Page<'a> {
             .find(|(_, node, _)| NEXT.contains(&fold(&node.name).as_str()) && !node.is("disabled"))
             .map(|(index, node, id)| Found { node, id, index, sure: true })
     }
+}
+
+fn ends(nodes: &[Node]) -> Vec<usize> {
+    let mut ends = vec![nodes.len(); nodes.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let level = |at: usize| nodes[at].level.unwrap_or(2);
+    for at in (0..nodes.len()).filter(|at| nodes[*at].role == "heading") {
+        while let Some(last) = open.pop_if(|last| level(*last) >= level(at)) {
+            ends[last] = at;
+        }
+        open.push(at);
+    }
+    ends
 }
 
 /// The text before a node, on its line or above it. Boxes to be ticked have it behind them.
@@ -325,102 +340,6 @@ fn beside(nodes: &[Node], at: usize, behind: bool) -> Option<String> {
     let before =
         nodes[..at].iter().rev().take(2).take_while(|n| n.text.is_some() || n.role == "heading").find(|n| near(n))?;
     Some(before.words().to_owned()).filter(|t| t.len() < 100)
-}
-
-/// Whether words stand in a list side by side.
-#[must_use]
-pub fn holds(has: &[String], wants: &[String]) -> bool {
-    !wants.is_empty() && has.windows(wants.len()).any(|w| w == wants)
-}
-
-/// How alike a name of the page and a name of the task are.
-#[must_use]
-pub fn likeness(name: &str, wanted: &str) -> u32 {
-    let (name, wanted) = (fold(name), fold(wanted));
-    if name.is_empty() || wanted.is_empty() {
-        return 0;
-    }
-    if name == wanted {
-        return EXACT;
-    }
-    let (has, wants) = (parts(&name), parts(&wanted));
-    if wants.is_empty() || has.is_empty() {
-        return 0;
-    }
-    if has == wants || has.concat() == wants.concat() {
-        return 95;
-    }
-    let extra = u32::try_from(has.len().saturating_sub(wants.len())).unwrap_or(u32::MAX).min(15);
-    if holds(&has, &wants) {
-        return 80 - extra;
-    }
-    if wants.iter().all(|w| has.contains(w)) {
-        return 70 - extra;
-    }
-    if wants.iter().all(|w| has.iter().any(|h| akin(h, w))) {
-        return 60 - extra;
-    }
-    if holds(&wants, &has) && has.iter().any(|h| h.len() > 3) { 45 } else { 0 }
-}
-
-/// Words for the same act: the button that logs in may say "Sign in".
-fn same_act(name: &str, wanted: &str) -> bool {
-    const ACTS: [&[&str]; 7] = [
-        &["x", "×", "close", "✕", "✖", "dismiss"],
-        &["login", "log in", "sign in", "signin", "log on"],
-        &["search", "go", "go!", "find", "🔍"],
-        &["submit", "send", "save", "done", "continue", "ok", "apply"],
-        &["cancel", "no, thanks", "abort"],
-        &["next", ">", "»", "›"],
-        &["previous", "<", "«", "‹", "prev"],
-    ];
-    let (name, wanted) = (fold(name), fold(wanted));
-    ACTS.iter().any(|act| act.contains(&name.as_str()) && act.contains(&wanted.as_str()))
-}
-
-/// Whether the role of a node is what the kind is called, and not only something like it.
-fn own_role(node: &Node, kind: Kind) -> bool {
-    match kind {
-        Kind::Button => node.role == "button",
-        Kind::Link => node.role == "link",
-        Kind::Checkbox => node.role == "checkbox",
-        Kind::Radio => node.role == "radio",
-        Kind::Section => node.role != "region",
-        _ => true,
-    }
-}
-
-fn suits(node: &Node, kind: Kind) -> bool {
-    let role = node.role.as_str();
-    let usable = !matches!(role, "heading" | "image" | "region" | "dialog" | "canvas" | "graphic");
-    match kind {
-        Kind::Button => matches!(role, "button" | "clickable" | "menuitem" | "tab" | "switch"),
-        Kind::Link => role == "link" || (role == "clickable" && !node.name.is_empty()),
-        Kind::Field => node.takes_text(),
-        Kind::Area => node.tag == "textarea" || (node.takes_text() && node.tag == "div"),
-        Kind::Checkbox => matches!(role, "checkbox" | "switch" | "menuitemcheckbox"),
-        Kind::Radio => matches!(role, "radio" | "menuitemradio"),
-        Kind::List => matches!(role, "combobox" | "listbox"),
-        Kind::Tab => role == "tab",
-        Kind::Slider => {
-            matches!(role, "slider" | "spinbutton") || node.hint.as_deref().is_some_and(|h| h.contains("slider handle"))
-        }
-        Kind::Icon => {
-            role == "image"
-                || ((role == "clickable" || role == "button" || role == "link") && node.name.chars().count() < 2)
-                || node.hint.is_some()
-        }
-        Kind::Result => {
-            let name = fold(&node.name);
-            role == "link"
-                && name.chars().any(char::is_alphabetic)
-                && !matches!(name.as_str(), "next" | "previous" | "prev")
-        }
-        Kind::Section => node.is("expanded") || node.is("collapsed") || role == "tab" || role == "region",
-        Kind::Heading => role == "heading",
-        Kind::Paragraph => node.text.is_some(),
-        Kind::Item => usable || node.look.is_some(),
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::answer::fill_schema;
 use super::find::Page;
-use super::step::Step;
+use super::output::fill_schema;
 use super::words::{fold, parts};
 use super::{Decision, Run};
 
@@ -24,7 +23,7 @@ const TROUBLE: [&str; 12] = [
     "cannot",
 ];
 
-pub fn finish(page: &Page<'_>, run: &Run, _steps: &[Step], schema: Option<&Value>) -> Decision {
+pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     let output = match schema {
         Some(schema) => match fill_schema(page, schema)
             .or_else(|| run.answer.clone().filter(|_| schema.get("type").and_then(Value::as_str) == Some("string")))

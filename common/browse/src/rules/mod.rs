@@ -1,9 +1,10 @@
-//! A planner of rules: it reads a task into steps before anything is opened, or says what it does not understand, and then finds
-//! each step's target on the page. It tells success only where every target was found without doubt and every field holds what
-//! it should.
+//! A planner of rules: it reads a task into steps before anything is opened, or says what it does not understand, and
+//! then finds each step's target on the page. It tells success only where every target was found without doubt and
+//! every field holds what it should.
 
 mod acts;
 mod answer;
+mod calendar;
 mod choose;
 mod clause;
 mod dates;
@@ -14,6 +15,8 @@ mod find;
 mod finish;
 mod mail;
 mod moves;
+mod names;
+mod output;
 mod pick;
 mod read;
 mod repeat;
@@ -99,13 +102,15 @@ struct Run {
 }
 
 impl Plan {
-    /// Reads a task. With a start address the session has opened it already; an output schema asks for values of the last page.
+    /// Reads a task. With a start address the session has opened it already; an output schema asks for values of the
+    /// last page.
     ///
     /// # Errors
     /// The parts of the task that no rule reads.
     pub fn read(task: &str, start_url: Option<&str>, output_schema: Option<&Value>) -> Result<Self, NotUnderstood> {
         let mut steps = read::read(task).map_err(|parts| NotUnderstood { parts })?;
-        let opens = |step: &Step| matches!((&step.what, start_url), (What::Open(url), Some(start)) if verbs::address(start).as_ref() == Some(url));
+        let start = start_url.and_then(verbs::address);
+        let opens = |step: &Step| matches!(&step.what, What::Open(url) if start.as_ref() == Some(url));
         // Opening the start address again would only lose what is on the page.
         if steps.len() > 1 && steps.first().is_some_and(opens) {
             steps.remove(0);
@@ -132,8 +137,8 @@ impl Plan {
         Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
     }
 
-    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending them.
-    /// Without it such a task ends with nothing sent, and with `success: None`.
+    /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending
+    /// them. Without it such a task ends with nothing sent, and with `success: None`.
     #[must_use]
     pub fn sending(mut self) -> Self {
         self.sends = true;
@@ -161,12 +166,22 @@ impl Plan {
         if let Some(decision) = self.dialog(view) {
             return decision;
         }
-        if let Some(outcome) = outcome {
-            if let Some(failed) = self.failed(outcome) {
-                return failed;
-            }
+        if let Some(outcome) = outcome
+            && let Some(failed) = self.failed(outcome)
+        {
+            return failed;
         }
         let page = find::Page::new(view);
+        // What lies over the target is sent away once, and the step is done again. Nothing is accepted on the way.
+        if outcome.is_some_and(|o| o.covered.is_some())
+            && self.memo.acted
+            && !self.memo.cleared
+            && let Some(id) = explore::way_out(&page)
+        {
+            self.memo.cleared = true;
+            self.memo.acted = false;
+            return self.act(run::click(id), view);
+        }
         // A step may be over without an act; there are only so many steps.
         while let Some(step) = self.steps.get(self.at) {
             match run::step(step, &page, &mut self.memo, &mut self.run) {
@@ -193,7 +208,7 @@ impl Plan {
                 return self.act(run::click(button.id), view);
             }
         }
-        finish::finish(&page, &self.run, &self.steps, self.schema.as_ref())
+        finish::finish(&page, &self.run, self.schema.as_ref())
     }
 
     fn act(&mut self, action: Action, view: &View) -> Decision {
@@ -235,8 +250,8 @@ impl Plan {
         Decision::Act { action, goal }
     }
 
-    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted; only a
-    /// text that is asked for is nowhere in the task.
+    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted;
+    /// only a text that is asked for is nowhere in the task.
     fn dialog(&mut self, view: &View) -> Option<Decision> {
         let dialog = view.dialog.as_ref()?;
         if dialog.kind == "prompt" {
@@ -260,3 +275,6 @@ impl Plan {
         Some(Decision::GiveUp { reason: "act_failed".to_owned(), message: format!("\"{}\": {error}", step.said) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! Choosing from lists, menus, radio buttons and boxes.
 
 use super::Run;
-use super::find::{Found, Page, likeness};
+use super::find::{Found, Page};
+use super::names::likeness;
 use super::run::{Memo, Move, click, not_found, wait_or};
 use super::target::{Kind, Many, Target};
 use super::words::fold;
@@ -75,12 +76,11 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
         .mentions(&fold(name))
         .into_iter()
         .find(|i| page.view.nodes[*i].text.is_some() && page.view.nodes[*i].inside.is_some())
+        && let Some(inside) = page.view.nodes[text].inside.clone().filter(|id| !memo.tried.contains(id))
     {
-        if let Some(inside) = page.view.nodes[text].inside.clone().filter(|id| !memo.tried.contains(id)) {
-            memo.acted = true;
-            memo.phase = 0;
-            return Move::Act(click(&inside));
-        }
+        memo.acted = true;
+        memo.phase = 0;
+        return Move::Act(click(&inside));
     }
     if let Some(found) = owner.filter(|f| f.node.takes_text() && !f.node.is("readonly") && f.node.role != "combobox") {
         let field = Target { said: name.clone(), ..list.cloned().unwrap_or_default() };
@@ -135,9 +135,11 @@ pub fn check(page: &Page<'_>, target: &Target, on: bool, memo: &mut Memo, run: &
         Some(kind @ (Kind::Radio | Kind::Checkbox)) => kind,
         _ => Kind::Checkbox,
     });
-    if wanted.name == "box" || wanted.name == "button" {
-        wanted.name.clear();
-        wanted.full.clear();
+    for end in ["box", "boxes", "button"] {
+        if let Some(name) = wanted.name.strip_suffix(end).map(|name| name.trim_end().to_owned()) {
+            wanted.full.clone_from(&name);
+            wanted.name = name;
+        }
     }
     let state = |n: &Node| n.is("checked") || n.is("pressed");
     if wanted.many == Many::All {

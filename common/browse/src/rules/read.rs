@@ -1,4 +1,5 @@
-//! Reads a task into steps: sentences into clauses, each clause by its verb. What no rule reads makes the whole task refused.
+//! Reads a task into steps: sentences into clauses, each clause by its verb. What no rule reads makes the whole task
+//! refused.
 
 use super::clause::{Clause, clauses};
 use super::step::{Step, What};
@@ -89,7 +90,8 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
     }
     let next_finds = next.is_some_and(|n| n.tokens.first().is_some_and(|t| t.is(&["find", "locate"])));
     let rest = &tokens[1..];
-    let read = match first.low.as_str() {
+
+    match first.low.as_str() {
         _ if first.quoted => None,
         "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
         "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
@@ -130,6 +132,5 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
             answer::read(first, rest).map(|q| vec![What::Ask(q)])
         }
         _ => verbs::generic(first, rest, reading),
-    };
-    read
+    }
 }

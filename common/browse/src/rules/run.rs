@@ -3,7 +3,7 @@
 use super::find::Page;
 use super::step::{Edge, Step, What};
 use super::target::{Kind, Target};
-use super::{Run, acts, answer, explore, fields, finish, moves, pick, repeat};
+use super::{Run, acts, answer, calendar, explore, fields, finish, moves, pick, repeat};
 use crate::action::Action;
 
 /// What a step does next.
@@ -19,6 +19,8 @@ pub enum Move {
 pub struct Memo {
     /// Its act was done.
     pub acted: bool,
+    /// What covered its target was sent away.
+    pub cleared: bool,
     pub errors: u32,
     pub waits: u32,
     /// Phase of a step with several.
@@ -111,14 +113,14 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
         What::Search { text, parts } => fields::search(page, text, parts, memo, run),
         What::Submit => submit(page, memo),
-        What::Date { date, field } => fields::date(page, *date, field.as_ref(), memo, run),
-        What::Time { text, field } => fields::time(page, text, field.as_ref(), memo, run),
+        What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
+        What::Time { text, field } => calendar::time(page, text, field.as_ref(), memo, run),
         What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),
-        What::Colour(colour) => fields::colour(page, colour, memo),
+        What::Colour(colour) => calendar::colour(page, colour, memo),
         What::Drag { what, to } => moves::drag(page, what, to, memo, run),
         What::Ascending { target, drag } => repeat::ascending(page, target, *drag, memo),
         What::Highlight(target) => moves::highlight(page, target, memo),
-        What::Style { style, .. } => repeat::style(page, style, memo),
+        What::Style(style) => repeat::style(page, style, memo),
         What::Best { most, measure, words } => repeat::best(page, *most, *measure, words, memo),
         What::Until { button, wanted } => repeat::until(page, button, *wanted, memo),
         What::Guess { least, most } => repeat::guess(page, *least, *most, memo),

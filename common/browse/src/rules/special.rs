@@ -123,16 +123,13 @@ fn wanted(tokens: &[Token]) -> Option<Wanted> {
     Some(if less { Wanted::Less(than) } else { Wanted::Greater(than) })
 }
 
-/// "give everything the style bold", "give the text X the color yellow".
+/// "give everything the style bold".
 fn style(rest: &[Token]) -> Read {
     let at = rest.iter().position(|t| t.is(&["style", "color", "colour"]))?;
     let style = rest.get(at + 1)?.low.clone();
+    // A part of a text cannot be selected by its words, and a colour has no button of its own.
     let everything = rest.first().is_some_and(|t| t.is(&["everything", "all"]));
-    let text = (!everything).then(|| {
-        let words: Vec<Token> = rest[..at].iter().filter(|t| !t.is(&["the", "text", "a"])).cloned().collect();
-        joined(&words)
-    });
-    Some(vec![What::Style { style, text }])
+    (everything && rest[at].is(&["style"])).then(|| vec![What::Style(style)])
 }
 
 /// "order one of each item: A, B", "order 2 items that are vegan".

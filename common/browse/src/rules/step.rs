@@ -145,10 +145,8 @@ pub enum What {
         drag: bool,
     },
     Highlight(Target),
-    Style {
-        style: String,
-        text: Option<String>,
-    },
+    /// Of everything in an editor.
+    Style(String),
     Best {
         most: bool,
         measure: Measure,

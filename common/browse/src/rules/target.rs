@@ -243,25 +243,26 @@ impl Target {
                 }
                 continue;
             }
-            if (!bare || target.kind.is_some() || target.ordinal.is_some()) && target.near.is_none() {
-                if let Some((relation, used)) = relation(tokens, at) {
-                    let mut rest = &tokens[at + used..];
-                    // "the button in the dialog labeled X": the label is the button's.
-                    let label =
-                        rest.iter().position(|t| t.is(&["labeled", "labelled", "called", "named", "titled", "saying"]));
-                    if let Some(label) = label.filter(|_| !target.quoted && name.is_empty()) {
-                        let words: Vec<&str> = rest[label + 1..].iter().map(|t| t.text.as_str()).collect();
-                        target.quoted = rest.get(label + 1).is_some_and(|t| t.quoted);
-                        name.push(if target.quoted { words[0] } else { "" });
-                        if !target.quoted {
-                            name = words;
-                        }
-                        full.clone_from(&name);
-                        rest = &rest[..label];
+            if (!bare || target.kind.is_some() || target.ordinal.is_some())
+                && target.near.is_none()
+                && let Some((relation, used)) = relation(tokens, at)
+            {
+                let mut rest = &tokens[at + used..];
+                // "the button in the dialog labeled X": the label is the button's.
+                let label =
+                    rest.iter().position(|t| t.is(&["labeled", "labelled", "called", "named", "titled", "saying"]));
+                if let Some(label) = label.filter(|_| !target.quoted && name.is_empty()) {
+                    let words: Vec<&str> = rest[label + 1..].iter().map(|t| t.text.as_str()).collect();
+                    target.quoted = rest.get(label + 1).is_some_and(|t| t.quoted);
+                    name.push(if target.quoted { words[0] } else { "" });
+                    if !target.quoted {
+                        name = words;
                     }
-                    target.set_near(relation, rest);
-                    break;
+                    full.clone_from(&name);
+                    rest = &rest[..label];
                 }
+                target.set_near(relation, rest);
+                break;
             }
             if token.is(&["their", "its", "his", "her"]) {
                 target.theirs = true;
@@ -277,8 +278,8 @@ impl Target {
                 target.size = Some(Size::Small);
             } else if token.is(&["large", "larger", "largest", "big", "bigger", "biggest"]) && bare && next.is_some() {
                 target.size = Some(Size::Large);
-            } else if token.is(&["colored", "coloured"]) {
-            } else if token.is(&ARTICLES) && bare {
+            } else if token.is(&["colored", "coloured"]) || (token.is(&ARTICLES) && bare) {
+                // Says nothing more.
             } else if token.is(&["text", "input", "search", "radio", "drop", "check", "scroll", "dialog", "tree"])
                 && next.is_some_and(|n| {
                     n.is(&[

@@ -41,8 +41,10 @@ pub fn address(text: &str) -> Option<String> {
 
 /// "open https://…", "go back", "go to the Pricing page".
 pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
-    if let Some(url) = rest.iter().find_map(|t| address(&t.text)) {
-        return Some(vec![What::Open(url)]);
+    if let Some((at, url)) = rest.iter().enumerate().find_map(|(at, t)| Some((at, address(&t.text)?))) {
+        // What follows an address is a step of its own, or not understood.
+        let dull = ["in", "the", "a", "browser", "page", "website", "site", "new", "tab", "first", "and"];
+        return rest[at + 1..].iter().all(|t| t.is(&dull)).then(|| vec![What::Open(url)]);
     }
     if rest.first().is_some_and(|t| t.is(&["back"])) {
         let steps = rest.get(1).and_then(|t| count(&t.low)).unwrap_or(1).min(20);
@@ -103,18 +105,16 @@ pub fn click(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     let rest = if rest.first().is_some_and(|t| t.is(&["on", "in", "into"])) { &rest[1..] } else { rest };
     if verb.is(&["press", "hit", "push", "tap"]) {
         let plain: Vec<&Token> = rest.iter().filter(|t| !t.is(&["the", "key"])).collect();
-        if let [key] = plain.as_slice() {
-            if let Some(keys) =
-                keys(&key.text).filter(|_| !key.quoted || !keys(&key.text).is_some_and(|k| k == "Delete"))
-            {
-                return Some(vec![What::Press(keys)]);
-            }
+        if let [key] = plain.as_slice()
+            && let Some(keys) = keys(&key.text).filter(|_| !key.quoted || keys(&key.text).is_none_or(|k| k != "Delete"))
+        {
+            return Some(vec![What::Press(keys)]);
         }
-        if let [key, of, ..] = plain.as_slice() {
-            if of.is(&["arrow"]) || (key.is(&["arrow"])) {
-                let name = if key.is(&["arrow"]) { of } else { key };
-                return keys(&name.text).map(|k| vec![What::Press(k)]);
-            }
+        if let [key, of, ..] = plain.as_slice()
+            && (of.is(&["arrow"]) || (key.is(&["arrow"])))
+        {
+            let name = if key.is(&["arrow"]) { of } else { key };
+            return keys(&name.text).map(|k| vec![What::Press(k)]);
         }
     }
     if let Some(at) = rest.iter().position(|t| t.is(&["ascending", "increasing"])) {

@@ -66,14 +66,14 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 continue;
             }
         }
-        if is_mark(c) {
-            if let Some(last) = out.last_mut() {
-                if last.after != Some('\n') {
-                    last.after = Some(c);
-                }
-                at += 1;
-                continue;
+        if is_mark(c)
+            && let Some(last) = out.last_mut()
+        {
+            if last.after != Some('\n') {
+                last.after = Some(c);
             }
+            at += 1;
+            continue;
         }
         let start = at;
         while at < chars.len() && !chars[at].is_whitespace() && !(at > start && matches!(chars[at], '"' | '“')) {
