@@ -72,6 +72,43 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     Some(Question::Value { words: fold(&joined(words)), of })
 }
 
+impl Question {
+    /// Names its answer where there are several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Value { words, of: None } => words.clone(),
+            Self::Value { words, of: Some(of) } => format!("{words} of {of}"),
+            Self::Count(target) => format!("number of {}", target.said),
+            Self::Title => "title".to_owned(),
+            Self::Address => "address".to_owned(),
+            Self::Text => "text".to_owned(),
+            Self::Rows => "rows".to_owned(),
+        }
+    }
+}
+
+/// Reads one question, or several values in one: "read the order number and the total".
+#[must_use]
+pub fn read_each(first: &Token, rest: &[Token]) -> Option<Vec<Question>> {
+    let one = read(first, rest)?;
+    let Question::Value { of: None, .. } = &one else { return Some(vec![one]) };
+    let mut lists: Vec<Vec<Token>> = vec![Vec::new()];
+    for token in rest {
+        let begins = token.is(&["and"]) && !token.quoted;
+        if let Some(list) = lists.last_mut().filter(|_| !begins) {
+            list.push(token.clone());
+        }
+        if begins || token.after == Some(',') {
+            lists.push(Vec::new());
+        }
+    }
+    lists.retain(|list| !list.is_empty());
+    let each: Vec<Question> = lists.iter().filter_map(|list| read(first, list)).collect();
+    let are_values = each.len() == lists.len() && each.iter().all(|q| matches!(q, Question::Value { of: None, .. }));
+    Some(if are_values { each } else { vec![one] })
+}
+
 /// What the page says; `None` if it does not say it. The flag tells whether the answer leaves no doubt.
 #[must_use]
 pub fn answer(page: &Page<'_>, question: &Question) -> Option<(Value, bool)> {

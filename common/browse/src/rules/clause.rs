@@ -3,7 +3,7 @@
 use super::words::{Token, fold, joined};
 
 /// Words that start a clause. Those that are also nouns start one only after a comma, "and" or "then".
-const VERBS: [&str; 100] = [
+const VERBS: [&str; 103] = [
     "open",
     "visit",
     "navigate",
@@ -84,6 +84,9 @@ const VERBS: [&str; 100] = [
     "add",
     "clear",
     "upload",
+    "attach",
+    "take",
+    "capture",
     "download",
     "double-click",
     "right-click",

@@ -347,3 +347,27 @@ fn assign(
     }
     open.is_empty().then_some(out)
 }
+
+/// Gives files to the field that takes them: the named one, or the only one.
+pub fn upload(page: &Page<'_>, files: &[String], target: &Target, memo: &mut Memo, run: &mut Run) -> Move {
+    if memo.acted {
+        return Move::Finished;
+    }
+    let takes: Vec<_> = page.elements().filter(|(_, node, _)| node.kind.as_deref() == Some("file")).collect();
+    let named = page.one(target, None).filter(|found| found.node.kind.as_deref() == Some("file"));
+    let labelled = |words: &str| {
+        let mut fitting = takes
+            .iter()
+            .filter(|(at, node, _)| likeness(&node.name, words).max(likeness(page.label(*at), words)) >= 60);
+        fitting.next().map(|(_, _, id)| (*id).to_owned())
+    };
+    let id = named.map(|found| found.id.to_owned()).or_else(|| labelled(&target.name));
+    let id = id.or_else(|| match takes.as_slice() {
+        [(_, _, only)] => Some((*only).to_owned()),
+        _ => None,
+    });
+    let Some(id) = id else { return wait_or(memo, not_found(&target.said)) };
+    memo.acted = true;
+    run.edited = true;
+    Move::Act(Action::Upload { id, files: files.to_vec() })
+}

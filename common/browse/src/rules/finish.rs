@@ -26,12 +26,12 @@ const TROUBLE: [&str; 12] = [
 pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     let output = match schema {
         Some(schema) => match fill_schema(page, schema)
-            .or_else(|| run.answer.clone().filter(|_| schema.get("type").and_then(Value::as_str) == Some("string")))
+            .or_else(|| said(run).filter(|_| schema.get("type").and_then(Value::as_str) == Some("string")))
         {
             Some(output) => output,
             None => return Decision::Done { success: Some(false), output: Value::Null },
         },
-        None => run.answer.clone().unwrap_or(Value::Null),
+        None => said(run).unwrap_or(Value::Null),
     };
     // Fields were filled and a button to send them is still there: the task may have meant that too.
     let unsent = run.edited && submit_button(page).is_some();
@@ -40,6 +40,15 @@ pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     });
     let success = (run.sure && !unsent && !trouble).then_some(true);
     Decision::Done { success, output }
+}
+
+/// One answer as it is; of several, each under the words that asked for it.
+fn said(run: &Run) -> Option<Value> {
+    match run.answers.as_slice() {
+        [] => None,
+        [(_, only)] => Some(only.clone()),
+        several => Some(Value::Object(several.iter().cloned().collect())),
+    }
 }
 
 /// The button that sends a form.

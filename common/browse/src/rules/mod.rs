@@ -90,7 +90,9 @@ struct Run {
     kept: Option<String>,
     /// What was found last; "their address" belongs to it.
     context: Option<String>,
-    answer: Option<Value>,
+    /// What was read, with the words that asked for it.
+    answers: Vec<(String, Value)>,
+    has_schema: bool,
     /// A field was changed and no button pressed since.
     edited: bool,
     /// Texts of the page before the last act.
@@ -127,7 +129,8 @@ impl Plan {
             sure: true,
             kept: None,
             context: None,
-            answer: None,
+            answers: Vec::new(),
+            has_schema: output_schema.is_some(),
             edited: false,
             texts: Vec::new(),
             clicked: None,

@@ -113,6 +113,10 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
             fill::read(rest, reading)
         }
         "copy" => verbs::copy(rest, reading),
+        "upload" | "attach" => verbs::upload(rest, reading),
+        "take" | "capture" | "make" if rest.iter().any(|t| t.is(&["screenshot", "screenshots"])) => {
+            Some(vec![What::Screenshot])
+        }
         "search" => fill::search(rest),
         "log" | "login" | "sign" if !fill::is_log_out(rest) => fill::log_in(rest),
         "drag" | "move" => special::drag(rest),
@@ -129,7 +133,7 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
         "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is"
         | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
-            answer::read(first, rest).map(|q| vec![What::Ask(q)])
+            answer::read_each(first, rest).map(|questions| questions.into_iter().map(What::Ask).collect())
         }
         _ => verbs::generic(first, rest, reading),
     }

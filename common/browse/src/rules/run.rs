@@ -116,6 +116,8 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
         What::Time { text, field } => calendar::time(page, text, field.as_ref(), memo, run),
         What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),
+        What::Upload { files, field } => fields::upload(page, files, field, memo, run),
+        What::Screenshot => once(memo, Action::Screenshot { name: None }),
         What::Colour(colour) => calendar::colour(page, colour, memo),
         What::Drag { what, to } => moves::drag(page, what, to, memo, run),
         What::Ascending { target, drag } => repeat::ascending(page, target, *drag, memo),
@@ -130,10 +132,12 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
             }
             match answer::answer(page, question) {
                 Some((said, sure)) => {
-                    run.answer = Some(said);
+                    run.answers.push((question.name(), said));
                     run.sure = run.sure && sure;
                     Move::Finished
                 }
+                // The schema's own names are looked for at the end.
+                None if run.has_schema => Move::Finished,
                 None => wait_or(memo, not_found(&step.said)),
             }
         }

@@ -135,6 +135,12 @@ pub enum What {
         ordinal: Option<Ordinal>,
     },
     Colour(String),
+    /// Files of these names.
+    Upload {
+        files: Vec<String>,
+        field: Target,
+    },
+    Screenshot,
     Drag {
         what: Target,
         to: Place,

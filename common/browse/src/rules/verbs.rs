@@ -392,3 +392,14 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     }
     Some(vec![click_step(target, How::Once, reading)])
 }
+
+/// "upload \"photo.png\" to Picture": the names of given files, and the field that takes them.
+pub fn upload(rest: &[Token], reading: &Reading) -> Read {
+    let joiner = |t: &Token| t.is(&["to", "into", "in", "as", "for", "with", "using"]) && !t.quoted;
+    let at = rest.iter().position(joiner).unwrap_or(rest.len());
+    let is_name =
+        |t: &&Token| t.quoted || t.text.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && !end.is_empty());
+    let files: Vec<String> = rest[..at].iter().filter(is_name).map(|t| t.text.clone()).collect();
+    let field = reading.target(rest.get(at + 1..).unwrap_or_default());
+    (!files.is_empty()).then(|| vec![What::Upload { files, field }])
+}
