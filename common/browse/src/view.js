@@ -118,7 +118,8 @@
 
   // Words that a person reads in it; else what its pictures are called.
   const content = (e) => {
-    const read = 'innerText' in e ? e.innerText : e.textContent;
+    // `innerText` leaves out what is hidden, but is slow.
+    const read = 'innerText' in e && e.childElementCount ? e.innerText : e.textContent;
     const text = squeeze(read);
     if (text) return text;
     const parts = [];
@@ -465,12 +466,13 @@
           inner.gone = at.gone ? meet(at.gone, rect) : rect;
       }
       if (tag === 'TABLE') {
-        inner.table = ++tables;
+        // Counted here: a row's own index costs a walk through its table.
+        inner.table = { id: ++tables, rows: 0 };
         inner.cell = undefined;
       }
-      if (tag === 'TR' && at.table) inner.row = e.rowIndex;
+      if (tag === 'TR' && at.table) inner.row = at.table.rows++;
       if ((tag === 'TD' || tag === 'TH') && at.table && inner.row !== undefined)
-        inner.cell = [at.table, inner.row, e.cellIndex];
+        inner.cell = [at.table.id, inner.row, e.cellIndex];
       if (tag === 'SVG') inner.drawing = rect.width > 60 && rect.height > 40;
       inner.sorts = /(^|[\s-])sortable(\s|$)/.test(e.getAttribute('class') || '');
       if (tag === 'BR' || tag === 'HR') {
