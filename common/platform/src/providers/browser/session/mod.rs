@@ -73,6 +73,8 @@ const MAX_MESSAGE: usize = 96 * 1024 * 1024;
 const QUIET: Duration = Duration::from_millis(400);
 /// A page counts as resting after this time at the latest.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// Longest wait for a page to draw.
+const FRAME_TIME: Duration = Duration::from_millis(500);
 /// Longest wait for one response of the browser.
 const CALL_TIME: Duration = Duration::from_secs(10);
 /// Longest wait for a page that is opened: a little more than one request may take.
@@ -309,9 +311,23 @@ impl Session {
 
     /// Settles after an act.
     async fn rest(&self) -> Result<(), ActError> {
+        self.wait_for_frame().await?;
         self.shared.state().active_at = Some(Instant::now());
         self.settle(Instant::now() + PATIENCE).await?;
         self.take_made().await
+    }
+
+    /// Waits until the page has drawn, so that it has begun what the act leads to, and takes input. Not for long: a
+    /// page may be gone or stuck.
+    async fn wait_for_frame(&self) -> Result<(), ActError> {
+        let tab = self.current()?;
+        let drawn = "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))";
+        let ask = json!({"expression": drawn, "awaitPromise": true});
+        let sent = self.send(Some(&tab.session), "Runtime.evaluate", ask)?;
+        match self.answer(Some(&tab.session), sent, FRAME_TIME).await {
+            Err(ActError::Lost(why)) => Err(ActError::Lost(why)),
+            _ => Ok(()),
+        }
     }
 
     fn current(&self) -> Result<Tab, ActError> {

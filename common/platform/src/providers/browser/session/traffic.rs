@@ -140,6 +140,11 @@ impl Link {
             self.fail(session, id, true).await?;
             return self.close_if_new(session).await;
         }
+        if paused.is_navigation && !matches!(answer.status, 204 | 205 | 300..400) {
+            // A new tab does not tell that it begins to load, only that it has loaded.
+            let mut state = self.shared.state();
+            state.tab_of(session).into_iter().for_each(|tab| tab.is_loading = true);
+        }
         let fulfilment = fulfilment(id, &answer, &answer.body, paused.is_allowed);
         self.tell(Some(session), FULFIL, fulfilment).await
     }
