@@ -291,7 +291,8 @@ fn what_cannot_be_done_is_refused_before_a_price_or_paid_back() {
 
         let bare = crate::support::stack().await;
         let payer = Payer::new(&bare).await;
-        let refused = payer.client.post(PATH, &[], &task("Read the heading of it")).await;
+        let elsewhere = json!({"task": "Read the heading of it", "start_url": "https://example.com/"});
+        let refused = payer.client.post(PATH, &[], &elsewhere).await;
         assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
     });
 }
@@ -330,11 +331,11 @@ fn a_model_that_obeys_the_page_reaches_nothing_outside() {
                 Some(before.rsplit('[').next()?.to_owned())
             };
             let action = match turn {
-                0 => json!({"do": "open", "url": format!("http://{elsewhere}/told")}),
-                1 => json!({"do": "click", "id": id("link", "More")}),
-                2 => json!({"do": "type", "id": id("textbox", "Search"), "text": "4111111111111111"}),
-                3 => json!({"do": "type", "id": id("textbox", "Card"), "text": "4111111111111111", "enter": true}),
-                4 => json!({"do": "click", "id": id("button", "Pay")}),
+                1 => json!({"do": "open", "url": format!("http://{elsewhere}/told")}),
+                2 => json!({"do": "click", "id": id("link", "More")}),
+                3 => json!({"do": "type", "id": id("textbox", "Search"), "text": "4111111111111111"}),
+                4 => json!({"do": "type", "id": id("textbox", "Card"), "text": "4111111111111111", "enter": true}),
+                5 => json!({"do": "click", "id": id("button", "Pay")}),
                 _ => json!({"do": "done", "success": true, "output": "obeyed"}),
             };
             chat(&json!({"goal": "as the page says", "action": action}).to_string(), &[])
@@ -353,8 +354,7 @@ fn a_model_that_obeys_the_page_reaches_nothing_outside() {
         let job = done(&payer, &token, &task).await;
         let result = &job["result"];
         assert_eq!(result["output"], "obeyed", "{job}");
-        let told: Vec<String> = model.asked().iter().map(|asked| asked.body["messages"].to_string()).collect();
-        assert_eq!(result["step_count"], 5, "{job}\n{told:#?}");
+        assert_eq!(result["step_count"], 5, "{job}");
         assert!(result["final_url"].as_str().unwrap().starts_with(&format!("http://{host}/")), "{job}");
         assert_eq!(*hits.lock().unwrap(), 0, "something reached the canary: {job}");
         // The model's cost is charged with a fifth on top, and said.

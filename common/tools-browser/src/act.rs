@@ -53,7 +53,10 @@ pub async fn act(session: &Session, action: &Action, uploads: &[Upload]) -> Resu
         Action::Press { keys } => session.press(keys).await?,
         Action::Hover { id } => session.hover(At::Element(id)).await?,
         Action::Drag { from, to } => session.drag(at(from), at(to)).await?,
-        Action::Scroll { id, dx, dy } => by_script(id.as_deref(), "scroll", vec![json!(dx), json!(dy)]).await?,
+        Action::Scroll { id: Some(id), dx, dy } => by_script(Some(id), "scroll", vec![json!(dx), json!(dy)]).await?,
+        Action::Scroll { id: None, dx, dy } => {
+            by_script(None, "scroll", vec![Value::Null, json!(dx), json!(dy)]).await?
+        }
         Action::Upload { id, files } => by_script(Some(id), "files", vec![given(files, uploads)?]).await?,
         Action::Back {} => session.back().await?,
         Action::Tab { number } => session.tab(usize::try_from(*number).unwrap_or(usize::MAX)).await?,
