@@ -27,12 +27,12 @@ const MOST_STEPS: i64 = 120;
 
 /// What the shop was told.
 #[derive(Default)]
-struct Told {
-    orders: Vec<BTreeMap<String, String>>,
-    uploads: Vec<(String, usize)>,
+pub struct Told {
+    pub orders: Vec<BTreeMap<String, String>>,
+    pub uploads: Vec<(String, usize)>,
 }
 
-type Shop = Arc<Mutex<Told>>;
+pub type Shop = Arc<Mutex<Told>>;
 
 const LOGIN: &str = "<!doctype html><title>Log in</title><h1>Log in</h1><form method=post action=/login>\
     <label>User name <input name=user></label><label>Password <input name=password type=password></label>\
@@ -47,7 +47,7 @@ const SHOP: &str = "<!doctype html><title>Order</title><h1>New order</h1><p>Sign
     <button>Send picture</button></form>";
 
 /// A shop that takes orders from whom it knows by a cookie that scripts do not see.
-async fn shop() -> (String, Shop) {
+pub async fn shop() -> (String, Shop) {
     let told = Shop::default();
     let is_known = |headers: &HeaderMap| {
         headers.get(COOKIE).and_then(|cookie| cookie.to_str().ok()).is_some_and(|cookie| cookie.contains("session=ann"))

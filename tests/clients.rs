@@ -3,6 +3,7 @@
 //! They are installed on first use (npm, PyPI). If that fails, the test prints it and is skipped; with
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
+mod browser;
 mod documents;
 mod email;
 mod followers;

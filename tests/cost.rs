@@ -18,8 +18,10 @@ use tools_sms::{phone, send as sms};
 use tools_voice::config::MAX_PROMPT;
 use tools_voice::outbound;
 
+use crate::browsing::shop;
 use crate::email::warm_up;
 use crate::souls_market::Shop;
+use crate::support::chromium::chromium;
 use crate::support::payer::{bare, header};
 use crate::support::proxy::{Life, Proxy, Seen};
 use crate::support::{GATES, Payer, READ_PATH, VIN, VIN_PATH, look_at_the_switch, run, stack_with};
@@ -39,6 +41,10 @@ const MOST_FOR_WORDY_TURN: Units = Units { requests: 12.8, reads: 9.0, ..MOST_FO
 const MOST_FOR_OUTBOUND_CALL: Units = Units { requests: 87.0, reads: 52.5, writes: 82.0, messages: 2.0 };
 const MOST_FOR_RECEIVED: Units = Units { requests: 7.0, reads: 2.5, writes: 5.0, messages: 0.0 };
 const MOST_FOR_RECEIVED_TEXT: Units = Units { requests: 7.0, reads: 3.5, writes: 7.0, messages: 0.0 };
+
+const MOST_FOR_TASK: Units = Units { requests: 26.0, reads: 12.0, writes: 56.0, messages: 1.0 };
+// The check that the job is open costs two units for each KB of its item, which holds the task.
+const MOST_FOR_STEP: Units = Units { requests: 1.6, reads: 0.5, writes: 8.0, messages: 0.0 };
 
 /// How the numbers here answer.
 const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";
@@ -113,10 +119,14 @@ struct Counted {
 }
 
 async fn counted() -> Counted {
+    counted_with(|options| options).await
+}
+
+async fn counted_with(prepare: impl FnOnce(Options) -> Options) -> Counted {
     let database = local::database::start(None).await.expect("a database");
     let database = Proxy::start(&database, Life::immortal()).await;
     let stack = stack_with(|options| {
-        let options = options.with("AWS_ENDPOINT_URL", &database.url).with("PAYMENT_HOLD_MS", "0");
+        let options = prepare(options).with("AWS_ENDPOINT_URL", &database.url).with("PAYMENT_HOLD_MS", "0");
         Options { background: Background::Worker, ..options }
     })
     .await;
@@ -166,7 +176,7 @@ impl Counted {
     /// The cost since the last look.
     fn cost(&self) -> Cost {
         let stack = &self.stack;
-        let queues = [&stack.queue, &stack.souls, &stack.deliveries, &stack.pages];
+        let queues = [&stack.queue, &stack.souls, &stack.browser, &stack.deliveries, &stack.pages];
         let sent: u64 = queues.iter().map(|queue| queue.sent()).sum();
         let messages = sent - self.sent_before.swap(sent, Ordering::SeqCst);
         Cost { seen: self.database.take_seen(), messages }
@@ -195,6 +205,28 @@ impl Counted {
         let job = mailer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
         assert_eq!(job["result"]["recipients"]["delivered"], recipients, "{job}");
         (of_quote, of_mail)
+    }
+
+    /// The cost of a task of this many steps in a browser, from the paid call to the job's end.
+    async fn task(&self, buyer: &Mailer, shop: &str, steps: usize) -> Cost {
+        let ticks = ["Check \"Gift wrap\". ", "Uncheck \"Gift wrap\". "].into_iter().cycle().take(steps - 3);
+        let task = format!("Open http://{shop}/login. Log in with user name \"ann\" and password \"sesame\". ");
+        let body = json!({"task": task + &ticks.collect::<String>() + "Read the heading.", "max_steps": 60});
+        let (client, token) = (&buyer.payer.client, buyer.token.as_str());
+        let unpaid = client.post("/v1/tools/browser", &[("authorization", token)], &body).await;
+        let quote = unpaid.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let headers = [("authorization", token), ("x-quote-id", quote.as_str())];
+        let accepted = client.post("/v1/tools/browser", &headers, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        while !self.stack.browser.is_idle() {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let cost = self.until_quiet().await;
+        let job = buyer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["result"]["steps_incomplete"], false, "{job}");
+        cost
     }
 
     /// A number of an agent that has bought nothing else.
@@ -551,6 +583,32 @@ fn a_text_costs_the_same_for_each_recipient() {
             ("a text to one", one.units(), MOST_FOR_TEXT),
             ("each further recipient", hundred.of_each(100, &one), MOST_FOR_TEXTED),
         ]);
+    });
+}
+
+/// Each step is recorded in one transaction of two items. Besides: progress, stored every three seconds, and the looks of who
+/// waits for the end.
+#[test]
+fn a_step_in_a_browser_makes_one_transaction() {
+    run(async {
+        let Some(browser) = chromium().await else { return };
+        let (shop, _) = shop().await;
+        let counted =
+            counted_with(|options| options.with("BROWSER_URL", browser.url.as_str()).with("LOCAL_FETCH_ALLOW", &shop))
+                .await;
+        let buyer = counted.mailer().await;
+        counted.task(&buyer, &shop, 3).await;
+        let short = counted.task(&buyer, &shop, 3).await;
+        let long = counted.task(&buyer, &shop, 23).await;
+        let each = |all: f64, one: f64| (all - one) / 20.0;
+        let (all, one) = (long.units(), short.units());
+        let step = Units {
+            requests: each(all.requests, one.requests),
+            reads: each(all.reads, one.reads),
+            writes: each(all.writes, one.writes),
+            messages: each(all.messages, one.messages),
+        };
+        assert_within(&[("a task", one, MOST_FOR_TASK), ("each further step", step, MOST_FOR_STEP)]);
     });
 }
 

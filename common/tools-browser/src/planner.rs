@@ -81,18 +81,11 @@ pub struct Modelled {
     schema: Option<Value>,
     /// micro-USDC, with the fifth on top.
     left: u64,
-    /// What was charged for it so far.
-    pub spent: u64,
-    /// USD, as the provider's prices say; micro.
-    pub cost: u64,
-    pub name: Option<String>,
-}
-
-/// What comes next.
-pub struct Next {
-    pub decision: Decision,
-    /// micro-USDC charged for the model so far.
-    pub model: u64,
+    /// What is charged for it so far.
+    spent: u64,
+    /// micro-USD, as the operator's prices of the model say.
+    cost: u64,
+    name: Option<String>,
 }
 
 impl Planner {
@@ -114,6 +107,14 @@ impl Planner {
         }
     }
 
+    /// What is charged for the model so far, in micro-USDC.
+    pub fn spent(&self) -> u64 {
+        match self {
+            Planner::Rules(_) => 0,
+            Planner::Model(model) => model.spent,
+        }
+    }
+
     /// What the model has cost so far, in micro-USD; `None` without a model.
     pub fn cost(&self) -> Option<u64> {
         match self {
@@ -122,6 +123,7 @@ impl Planner {
         }
     }
 
+    /// What comes next.
     pub async fn next(
         &mut self,
         toolbox: &Toolbox,
@@ -129,13 +131,10 @@ impl Planner {
         outcome: Option<&Outcome>,
         done: &[Step],
         until: Timestamp,
-    ) -> Next {
+    ) -> Decision {
         match self {
-            Planner::Rules(plan) => Next { decision: plan.next(view, outcome), model: 0 },
-            Planner::Model(model) => {
-                let decision = model.next(toolbox, view, outcome, done, until).await;
-                Next { decision, model: model.spent }
-            }
+            Planner::Rules(plan) => plan.next(view, outcome),
+            Planner::Model(model) => model.next(toolbox, view, outcome, done, until).await,
         }
     }
 }

@@ -221,10 +221,10 @@ impl Tried<'_> {
             };
             let left = Duration::from_millis(u64::try_from(until.millis() - now.millis()).unwrap_or_default());
             let next = self.planner.next(self.toolbox, &view, outcome.as_ref(), &self.done, until);
-            let Ok(next) = timeout(left, next).await else {
+            let Ok(decision) = timeout(left, next).await else {
                 return End::lost("deadline_exceeded", "the model did not answer in time");
             };
-            let (action, goal) = match next.decision {
+            let (action, goal) = match decision {
                 Decision::Done { success, output } => return self.end(success, output),
                 Decision::GiveUp { reason, message } => return End::failed(&captcha_or(&view, &reason), message),
                 Decision::Act { action, goal } => (action, goal),
@@ -232,7 +232,7 @@ impl Tried<'_> {
             // A short wait is for a page that is late: it changes nothing and costs nothing.
             let is_short =
                 matches!(&action, Action::Wait { text: None, seconds } if seconds.is_none_or(|it| it <= 1.0));
-            if !is_short && let Err(end) = self.record(&goal, &view.url, next.model).await {
+            if !is_short && let Err(end) = self.record(&goal, &view.url).await {
                 return end;
             }
             outcome = match self.act(browsing, &action).await {
@@ -246,7 +246,7 @@ impl Tried<'_> {
     }
 
     /// Records a step before it is done. The end, if it must not be done.
-    async fn record(&mut self, goal: &str, url: &str, model: u64) -> Result<(), End> {
+    async fn record(&mut self, goal: &str, url: &str) -> Result<(), End> {
         let number = self.done.len() as u64 + 1;
         if number > self.locked.steps {
             let why = "the steps that were paid for are used up: repeat with a larger max_steps";
@@ -254,7 +254,7 @@ impl Tried<'_> {
         }
         let share = u8::try_from(number * 85 / self.locked.steps.max(1)).unwrap_or(85);
         self.task.reporter.say(5 + share.min(85), format!("step {number} of at most {}", self.locked.steps));
-        let step = Step::new(number, goal, url, model, self.toolbox.clock.now());
+        let step = Step::new(number, goal, url, self.planner.spent(), self.toolbox.clock.now());
         match steps::record(&self.toolbox.db, self.task.request_id, &step).await {
             Ok(true) => self.done.push(step),
             // What this run returns is not stored.
@@ -332,8 +332,7 @@ impl Tried<'_> {
     }
 
     fn used(&self) -> base::money::Usdc {
-        let model = self.done.last().map_or(0, |step| step.model_micro);
-        self.locked.of(self.done.len() as u64, model).min(self.task.price)
+        self.locked.of(self.done.len() as u64, self.planner.spent()).min(self.task.price)
     }
 
     /// The session that the next task may go on with.

@@ -230,3 +230,28 @@ fn every_plan_ends_on_every_page() {
     }
     assert!(understood > 200, "only {understood} tasks were read");
 }
+
+#[test]
+fn several_values_are_read_each_under_its_words() {
+    let page = view(&json!([
+        {"text": "Order number: 1001", "box": [0, 0, 100, 20]},
+        {"text": "Total: 6.20", "box": [0, 30, 100, 20]},
+    ]));
+    let decision = plan("Read the order number and the total").next(&page, None);
+    let Decision::Done { output, .. } = decision else { panic!("{decision:?}") };
+    assert_eq!(output, json!({"order number": "1001", "total": "6.20"}));
+}
+
+#[test]
+fn files_go_to_the_field_that_takes_them() {
+    let page = view(&json!([
+        {"id": "e1", "role": "textbox", "tag": "input", "name": "Picture title", "value": "", "box": [0, 0, 100, 20]},
+        {"id": "e2", "role": "button", "tag": "input", "type": "file", "name": "Picture", "box": [0, 30, 100, 20]},
+        {"id": "e3", "role": "button", "tag": "input", "type": "file", "name": "Invoice", "box": [0, 60, 100, 20]},
+    ]));
+    for (task, id) in [("Upload \"a.png\" to Picture", "e2"), ("Attach bill.pdf as Invoice", "e3")] {
+        let act = acted(&plan(task).next(&page, None));
+        assert_eq!((&act["do"], &act["id"]), (&json!("upload"), &json!(id)), "{task}: {act}");
+    }
+    assert_eq!(acted(&plan("Take a screenshot").next(&page, None))["do"], "screenshot");
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::shared::Tab;
+use super::shared::{Shared, Tab};
 use super::{ActError, CALL_TIME, Session, refused};
 
 /// Longest text that is typed key by key, in characters. A longer one is inserted at once.
@@ -36,6 +36,22 @@ pub struct Click {
 impl Default for Click {
     fn default() -> Self {
         Click { button: "left", count: 1 }
+    }
+}
+
+/// While it lives, something is typed.
+struct Typing<'a>(&'a Shared);
+
+impl Typing<'_> {
+    fn begin(shared: &Shared) -> Typing<'_> {
+        shared.state().typed.is_typing = true;
+        Typing(shared)
+    }
+}
+
+impl Drop for Typing<'_> {
+    fn drop(&mut self) {
+        self.0.state().typed.is_typing = false;
     }
 }
 
@@ -95,6 +111,7 @@ impl Session {
     pub async fn type_text(&self, text: &str) -> Result<(), ActError> {
         let tab = self.free_tab()?;
         self.shared.state().typed.add(text);
+        let _typing = Typing::begin(&self.shared);
         let mut sent = Vec::new();
         if text.chars().count() > MAX_KEYS && !text.contains('\n') {
             sent.push(self.send(Some(&tab.session), "Input.insertText", json!({"text": text}))?);

@@ -6,6 +6,8 @@ use url::{Host, Url};
 
 /// A typed text shorter than this, in characters, is not looked for in addresses: it would be found by chance.
 const SHORTEST_TYPED: usize = 4;
+/// The beginning of a typed text counts as the text, in characters.
+const BEGINNING: usize = 8;
 /// The headers that hosts outside the allowed domains get. `Referer` is cut to its origin.
 const OUTSIDE: [&str; 5] = ["accept", "accept-language", "origin", "range", "referer"];
 
@@ -60,6 +62,10 @@ impl Rules {
         if !matches!(wanted.method, "GET" | "HEAD") || wanted.has_body {
             return Err("other domains than the allowed ones get no data");
         }
+        // Key by key, no address would have enough of the text to be known by it.
+        if typed.is_typing {
+            return Err("other domains are not asked while something is typed");
+        }
         if typed.is_in(wanted.url.as_str()) {
             return Err("it would tell another domain what was typed");
         }
@@ -76,6 +82,8 @@ impl Rules {
 #[derive(Default)]
 pub(super) struct Typed {
     texts: Vec<Forms>,
+    /// Keys are being pressed, or the page has not come to rest since.
+    pub is_typing: bool,
 }
 
 /// The forms in which an address may hold a text.
@@ -98,6 +106,8 @@ impl Typed {
         if text.chars().count() < SHORTEST_TYPED {
             return;
         }
+        let end = text.char_indices().nth(BEGINNING).map_or(text.len(), |(end, _)| end);
+        let text = &text[..end];
         let base64 = [0, 1, 2].map(|offset: usize| {
             let bytes = [&[0; 2][..offset], text.as_bytes()].concat();
             // Without the characters that also depend on what stands before or after.
