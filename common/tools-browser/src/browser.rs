@@ -46,7 +46,8 @@ static UUID: Format = Format {
 /// A host name, or a host and a port.
 fn is_domain(text: &str) -> bool {
     let (host, port) = text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
-    let is_host = !host.is_empty()
+    // "com" would be half the web.
+    let is_host = (host.contains('.') || port.is_some() || host == "localhost")
         && !host.starts_with('.')
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'));
     is_host && port.is_none_or(|port| port.parse::<u16>().is_ok())

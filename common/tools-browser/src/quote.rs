@@ -3,20 +3,25 @@
 
 use std::sync::Arc;
 
+use base::ids::AgentId;
+use base::input::FieldError;
 use base::money::Usdc;
 use browse::{NotUnderstood, Plan};
 use http::StatusCode;
 use platform::config::Tokens;
 use platform::http::ApiError;
 use platform::providers::Model;
+use platform::providers::browser::Rules;
+use platform::store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use tools::{Toolbox, files};
+use url::Url;
 use uuid::Uuid;
 
 use crate::browser::{LEAST, MAX_STEPS, SPEC, STEP, USUAL_STEPS};
-use crate::{planner, sessions};
+use crate::{planner, sessions, work};
 
 /// Longest part of the task that the quote shows, in bytes.
 const PREVIEW: usize = 200;
@@ -89,6 +94,10 @@ pub fn locked(input: &Map<String, Value>, model: Option<&Model>, usual: Usdc) ->
     };
     let (step, least, most) = (at(STEP), at(LEAST), max_steps(input));
     match (read(input), model) {
+        (Ok(plan), _) if u64::try_from(plan.written_steps()).unwrap_or(u64::MAX) > most => {
+            let what = format!("is less than the {} steps of the task", plan.written_steps());
+            Err(ApiError::InvalidRequest(vec![FieldError::new("max_steps", what)]))
+        }
         (Ok(plan), _) => Ok(Locked { steps: expected(plan.written_steps(), most), step, least, model: 0 }),
         (Err(_), Some(model)) => {
             let tokens = Tokens { input: planner::PROMPT_TOKENS, output: planner::ANSWER_TOKENS };
@@ -102,7 +111,7 @@ pub fn locked(input: &Map<String, Value>, model: Option<&Model>, usual: Usdc) ->
             message: format!(
                 "not understood: {}. This deployment plans by rules: write the steps, as in: Open https://example.com, click \
                  \"Log in\", enter \"Ann\" in the Name field, choose A from Size, read the price",
-                why.parts.join("; ")
+                cut(&why.parts.join("; "), 500)
             ),
         }),
     }
@@ -112,12 +121,18 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let input = &request.input;
     check(&toolbox, input, request.agent).await?;
     check_files(&toolbox, input, request.agent, request.proven).await?;
-    let locked = locked(input, toolbox.model.as_ref(), request.tool.price.usual())?;
+    // Reading a long task takes a while.
+    let (body, tools, usual) = (input.clone(), toolbox.clone(), request.tool.price.usual());
+    let reading = tokio::task::spawn_blocking(move || {
+        check_allowed(&body)?;
+        locked(&body, tools.model.as_ref(), usual)
+    });
+    let locked = reading.await.map_err(|error| ApiError::Unavailable(StoreError::new(error)))??;
     let price = locked.price();
     let task = input.get("task").and_then(Value::as_str).unwrap_or_default();
     let amount = price.to_string();
     let context = json!({
-        "task_preview": task[..task.floor_char_boundary(PREVIEW)],
+        "task_preview": cut(task, PREVIEW),
         "estimated_steps": locked.steps,
         "max_steps": max_steps(input),
         "estimated_cost": amount,
@@ -131,12 +146,30 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     Ok(AskedPrice { price, context: as_map(context), locked })
 }
 
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+/// Refuses addresses of the body that its own `allowed_domains` exclude.
+fn check_allowed(input: &Map<String, Value>) -> Result<(), ApiError> {
+    let rules = Rules { allowed: work::allowed(input, None) };
+    if !input.contains_key("allowed_domains") {
+        return Ok(());
+    }
+    let start = input.get("start_url").and_then(Value::as_str).map(str::to_owned);
+    let opened = read(input).map(|plan| plan.addresses()).unwrap_or_default();
+    let outside = start.into_iter().chain(opened).find(|url| Url::parse(url).is_ok_and(|url| !rules.allows(&url)));
+    match outside {
+        Some(url) => {
+            let what = format!("leaves out {}, which the task opens", cut(&url, 200));
+            Err(ApiError::InvalidRequest(vec![FieldError::new("allowed_domains", what)]))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Refuses sessions and profiles that are not there.
-async fn check(
-    toolbox: &Toolbox,
-    input: &Map<String, Value>,
-    agent: Option<base::ids::AgentId>,
-) -> Result<(), ApiError> {
+async fn check(toolbox: &Toolbox, input: &Map<String, Value>, agent: Option<AgentId>) -> Result<(), ApiError> {
     if input.get("profile_id").and_then(Value::as_str).is_some_and(|id| !id.is_empty()) {
         return Err(ApiError::Tool {
             status: StatusCode::NOT_FOUND,
@@ -154,7 +187,7 @@ async fn check(
 async fn check_files(
     toolbox: &Toolbox,
     input: &Map<String, Value>,
-    agent: Option<base::ids::AgentId>,
+    agent: Option<AgentId>,
     proven: bool,
 ) -> Result<(), ApiError> {
     let Some(agent) = agent.filter(|_| proven) else { return Ok(()) };
@@ -163,7 +196,7 @@ async fn check_files(
             && files::load(&toolbox.db, file.job, &file.path).await.map_err(ApiError::Unavailable)?.is_some();
         if !found {
             let what = "is no file of a job of yours";
-            return Err(ApiError::InvalidRequest(vec![base::input::FieldError::new(format!("files[{index}]"), what)]));
+            return Err(ApiError::InvalidRequest(vec![FieldError::new(format!("files[{index}]"), what)]));
         }
     }
     Ok(())

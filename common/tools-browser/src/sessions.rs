@@ -27,19 +27,19 @@ pub const LIFE: Duration = Duration::from_secs(15 * 60);
 const KEPT: Duration = Duration::from_secs(3600);
 /// Largest sealed state. What is larger loses its storage, then its cookies.
 const MAX_STATE: usize = 200_000;
+/// A longer address is not gone back to, in bytes.
+const MAX_URL: usize = 4_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Session {
     pub id: Uuid,
     pub agent: AgentId,
-    /// The page at the end of the last task.
-    pub url: String,
     /// The sites that its tasks may open, and no more.
     pub allowed: Vec<String>,
     /// Counts the tasks.
     pub version: u64,
     pub until: Timestamp,
-    /// Sealed JSON of [`StorageState`], in base64.
+    /// Sealed JSON of what [`Session::open`] returns, in base64.
     state: String,
     /// Unix seconds.
     expires: i64,
@@ -76,8 +76,9 @@ pub struct Left {
 }
 
 impl Session {
-    /// What the next task begins with. `None` if it cannot be opened any more.
-    pub fn open(&self, sealer: &Sealer) -> Option<StorageState> {
+    /// What the next task begins with: the address of the last page, cookies and storage. `None` if it cannot be opened any
+    /// more.
+    pub fn open(&self, sealer: &Sealer) -> Option<(String, StorageState)> {
         let plain = sealer.open(place(self.agent, &self.id.to_string(), self.version), &base64_any(&self.state)?)?;
         serde_json::from_slice(&plain).ok()
     }
@@ -95,9 +96,9 @@ impl Session {
         now: Timestamp,
     ) -> Result<Session, StoreError> {
         let (version, until) = (before.map_or(1, |before| before.version + 1), now.plus(LIFE));
-        let sealed = sealer.seal(place(agent, &id.to_string(), version), fitting(left.state)?)?;
+        let sealed = sealer.seal(place(agent, &id.to_string(), version), fitting(&left.url, left.state)?)?;
         let (state, expires) = (base64_standard(&sealed), until.plus(KEPT).secs());
-        Ok(Session { id, agent, url: left.url, allowed: left.allowed, version, until, state, expires })
+        Ok(Session { id, agent, allowed: left.allowed, version, until, state, expires })
     }
 
     /// The write that keeps it, on the condition that no other task has changed it since it was read.
@@ -117,16 +118,16 @@ fn place(agent: AgentId, id: &str, version: u64) -> Place<'_> {
     Place { agent, kind: "browser-session", id, version }
 }
 
-/// The state as JSON, without what is too large.
-fn fitting(mut state: StorageState) -> Result<Vec<u8>, StoreError> {
-    let plain = serde_json::to_vec(&state).map_err(StoreError::new)?;
-    if plain.len() <= MAX_STATE {
-        return Ok(plain);
+/// Address and state as JSON, without what is too large.
+fn fitting(url: &str, mut state: StorageState) -> Result<Vec<u8>, StoreError> {
+    let url = if url.len() > MAX_URL { "" } else { url };
+    let shrinks: [fn(&mut StorageState); 3] = [|_| {}, |state| state.origins.clear(), |state| state.cookies.clear()];
+    for shrink in shrinks {
+        shrink(&mut state);
+        let plain = serde_json::to_vec(&(url, &state)).map_err(StoreError::new)?;
+        if plain.len() <= MAX_STATE {
+            return Ok(plain);
+        }
     }
-    state.origins.clear();
-    let plain = serde_json::to_vec(&state).map_err(StoreError::new)?;
-    if plain.len() <= MAX_STATE {
-        return Ok(plain);
-    }
-    serde_json::to_vec(&StorageState::default()).map_err(StoreError::new)
+    Err(StoreError::new("the state of a session does not fit"))
 }

@@ -34,9 +34,7 @@ pub struct Step {
 
 impl Step {
     pub fn new(number: u64, goal: &str, url: &str, model_micro: u64, at: Timestamp) -> Step {
-        let url = without_values(url);
-        let cut = |text: &str| text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
-        Step { number, goal: cut(goal), url: cut(&url), at, model_micro, expires: at.plus(RETENTION).secs() }
+        Step { number, goal: cut(goal), url: shown(url), at, model_micro, expires: at.plus(RETENTION).secs() }
     }
 
     /// As the result lists it.
@@ -66,8 +64,17 @@ pub async fn of_job(db: &Db, job: RequestId) -> Result<Vec<Step>, StoreError> {
 
 const PREFIX: &str = "STEP#";
 
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
+}
+
+/// An address as results show it: short, and [`without_values`].
+pub fn shown(url: &str) -> String {
+    cut(&without_values(url))
+}
+
 /// An address without the values of its query and without its fragment: they may hold what was typed, or a session's key.
-pub fn without_values(url: &str) -> String {
+fn without_values(url: &str) -> String {
     let Ok(mut parsed) = Url::parse(url) else { return String::new() };
     if matches!(parsed.scheme(), "data" | "blob" | "javascript") {
         return format!("{}:", parsed.scheme());

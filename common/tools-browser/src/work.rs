@@ -49,10 +49,23 @@ async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, ToolError> {
     let uploads = uploads(toolbox, &files_of(&task.input)).await?;
     let allowed = allowed(&task.input, before.as_ref());
     task.reporter.say(2, "opening a browser");
-    let state = before.as_ref().zip(toolbox.sealer.as_ref()).and_then(|(session, sealer)| session.open(sealer));
+    let left = before.as_ref().zip(toolbox.sealer.as_ref()).and_then(|(session, sealer)| session.open(sealer));
+    let (last, state) = left.unzip();
     let browsing = open(toolbox, &allowed, state).await?;
-    let tried =
-        Tried { toolbox, task, locked, planner, uploads, done, allowed, before, notes: Vec::new(), files: Vec::new() };
+    let tried = Tried {
+        toolbox,
+        task,
+        locked,
+        planner,
+        uploads,
+        done,
+        allowed,
+        before,
+        last,
+        notes: Vec::new(),
+        files: Vec::new(),
+        acted: false,
+    };
     tried.run(browsing).await
 }
 
@@ -144,8 +157,12 @@ struct Tried<'a> {
     done: Vec<Step>,
     allowed: Vec<String>,
     before: Option<Session>,
+    /// The page at the end of the session's last task.
+    last: Option<String>,
     notes: Vec<String>,
     files: Vec<FileRow>,
+    /// A page took one of the steps.
+    acted: bool,
 }
 
 /// How it ended.
@@ -178,7 +195,7 @@ impl Tried<'_> {
     async fn run(mut self, browsing: Browsing) -> Result<Output, ToolError> {
         let until = Timestamp::from_millis(self.task.deadline.millis() - millis(RESERVE));
         let start = self.task.input.get("start_url").and_then(Value::as_str).map(str::to_owned);
-        let start = start.or_else(|| self.before.as_ref().map(|before| before.url.clone()));
+        let start = start.or_else(|| self.last.clone());
         if let Some(start) = start.filter(|start| start.starts_with("http")) {
             // Nothing is done by looking at a page: if it cannot be opened, everything comes back.
             if let Err(why) = browsing.goto(&start).await {
@@ -188,7 +205,7 @@ impl Tried<'_> {
             }
         }
         let end = self.steps(&browsing, until).await;
-        if self.done.is_empty()
+        if !self.acted
             && let Some(reason) = &end.reason
         {
             browsing.close().await;
@@ -278,9 +295,13 @@ impl Tried<'_> {
                 self.keep(&name, "image/png", png).await;
                 None
             }
-            Err(ActError::Refused(why)) => Some(why),
+            Err(ActError::Refused(why)) => {
+                let covered = why.contains(" is covered by ").then(|| why.clone());
+                return Ok(Outcome { error: Some(why), covered });
+            }
             Err(ActError::Lost(why)) => return Err(End::lost("browser_lost", why)),
         };
+        self.acted = true;
         let refused = browsing.refused();
         Ok(Outcome { error: error.or_else(|| navigation_refused(&refused)), ..Outcome::default() })
     }
@@ -294,6 +315,10 @@ impl Tried<'_> {
             return End { output, ..End::failed("output_incomplete", wrong) };
         }
         if schema_fits(&output) {
+            if success == Some(false) {
+                let why = "the page does not say everything that output_schema requires";
+                return End { output, ..End::failed("output_incomplete", why) };
+            }
             End { success, output, reason: None, message: None, incomplete: false }
         } else {
             End::failed("output_too_large", "the output has more than 64 KB")
@@ -332,6 +357,9 @@ impl Tried<'_> {
     }
 
     fn used(&self) -> base::money::Usdc {
+        if !self.acted && self.planner.spent() == 0 {
+            return base::money::Usdc::ZERO;
+        }
         self.locked.of(self.done.len() as u64, self.planner.spent()).min(self.task.price)
     }
 
@@ -360,7 +388,7 @@ impl Tried<'_> {
             json!({
                 "success": end.success,
                 "steps_incomplete": end.incomplete,
-                "final_url": steps::without_values(url),
+                "final_url": steps::shown(url),
                 "total_cost_usd": model,
                 "session_id": session,
                 "planner": self.planner.name(),

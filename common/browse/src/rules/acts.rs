@@ -105,6 +105,9 @@ fn text_at(page: &Page<'_>, target: &Target, explore: bool, run: &mut Run) -> Op
         page.mentions(&target.name).into_iter().filter(|i| page.view.nodes[*i].text.is_some()).collect();
     let (first, exact) = (*texts.first()?, texts.len() == 1);
     let node = &page.view.nodes[first];
+    if target.quoted && fold(node.words()) != target.name {
+        return None;
+    }
     if explore && (fold(node.words()) != target.name || target.kind == Some(Kind::Link)) {
         return None;
     }

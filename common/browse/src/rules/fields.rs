@@ -361,7 +361,8 @@ pub fn upload(page: &Page<'_>, files: &[String], target: &Target, memo: &mut Mem
             .filter(|(at, node, _)| likeness(&node.name, words).max(likeness(page.label(*at), words)) >= 60);
         fitting.next().map(|(_, _, id)| (*id).to_owned())
     };
-    let id = named.map(|found| found.id.to_owned()).or_else(|| labelled(&target.name));
+    // "Picture" is also what an image is called: the words as they were said.
+    let id = named.map(|found| found.id.to_owned()).or_else(|| labelled(&target.said));
     let id = id.or_else(|| match takes.as_slice() {
         [(_, _, only)] => Some((*only).to_owned()),
         _ => None,

@@ -108,6 +108,11 @@ impl<'a> Page<'a> {
             if score >= EXACT && !target.exact.is_empty() && node.name.trim() == target.exact {
                 score += 2;
             }
+            // A name in quotes is the whole name: "Cancel" is not "Cancel subscription".
+            let is_pressed = matches!(node.role.as_str(), "button" | "link" | "clickable" | "menuitem" | "tab");
+            if target.quoted && is_pressed && score < 95 {
+                score = 0;
+            }
             if score > 0 && !role {
                 score = if target.is_bare() { 0 } else { score.saturating_sub(12) };
             }
@@ -181,6 +186,10 @@ impl<'a> Page<'a> {
         if let Some((relation, phrase)) = near {
             let close = self.close_to(&list, relation, phrase);
             if close.is_empty() {
+                // "Add to cart" of a thing that is not there.
+                if list.len() > 1 && self.mentions(phrase).is_empty() {
+                    return None;
+                }
                 // "the link in the menu": the page may not say "menu".
                 sure = sure && list.len() == 1;
             } else {

@@ -6,9 +6,16 @@ use super::find::Page;
 use super::output::fill_schema;
 use super::words::{fold, parts};
 use super::{Decision, Run};
+use crate::view::Node;
 
 /// Words of a page that say that something did not work.
-const TROUBLE: [&str; 12] = [
+const TROUBLE: [&str; 18] = [
+    "not",
+    "unable",
+    "sorry",
+    "unavailable",
+    "couldn't",
+    "can't",
     "error",
     "invalid",
     "incorrect",
@@ -35,10 +42,13 @@ pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     };
     // Fields were filled and a button to send them is still there: the task may have meant that too.
     let unsent = run.edited && submit_button(page).is_some();
-    let trouble = page.view.nodes.iter().filter_map(|n| n.text.as_ref()).any(|text| {
-        !run.texts.contains(text) && text.len() < 300 && parts(text).iter().any(|word| TROUBLE.contains(&word.as_str()))
+    let trouble = page.view.nodes.iter().map(Node::words).any(|text| {
+        let is_new = !run.texts.iter().any(|old| old == text);
+        is_new && text.len() < 300 && parts(text).iter().any(|word| TROUBLE.contains(&word.as_str()))
     });
-    let success = (run.sure && !unsent && !trouble).then_some(true);
+    // A click after which the page says the same as before may have done nothing.
+    let unchanged = run.clicks && page.view.nodes.iter().map(Node::words).eq(run.texts.iter().map(String::as_str));
+    let success = (run.sure && !unsent && !trouble && !unchanged).then_some(true);
     Decision::Done { success, output }
 }
 

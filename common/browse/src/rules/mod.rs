@@ -8,6 +8,7 @@ mod calendar;
 mod choose;
 mod clause;
 mod dates;
+mod doubts;
 mod explore;
 mod fields;
 mod fill;
@@ -74,6 +75,8 @@ pub enum Decision {
 #[derive(Clone, Debug)]
 pub struct Plan {
     steps: Vec<Step>,
+    /// Whether dialogs that ask something are accepted, if the task says so.
+    accepts: Option<bool>,
     schema: Option<Value>,
     sends: bool,
     at: usize,
@@ -97,6 +100,8 @@ struct Run {
     edited: bool,
     /// Texts of the page before the last act.
     texts: Vec<String>,
+    /// The last act was a click.
+    clicks: bool,
     /// The element that was clicked last.
     clicked: Option<String>,
     last: Option<(u64, u32)>,
@@ -110,7 +115,16 @@ impl Plan {
     /// # Errors
     /// The parts of the task that no rule reads.
     pub fn read(task: &str, start_url: Option<&str>, output_schema: Option<&Value>) -> Result<Self, NotUnderstood> {
-        let mut steps = read::read(task).map_err(|parts| NotUnderstood { parts })?;
+        let read::Read { mut steps, accepts } = read::read(task).map_err(|parts| NotUnderstood { parts })?;
+        // "Extract the table from https://…": the page is opened first.
+        if start_url.is_none()
+            && !steps.iter().any(|step| matches!(step.what, What::Open(_)))
+            && let Some(url) =
+                words::tokens(task).iter().filter(|t| t.text.contains("://")).find_map(|t| verbs::address(&t.text))
+        {
+            let said = format!("Open {url}");
+            steps.insert(0, Step { said, what: What::Open(url), optional: false });
+        }
         let start = start_url.and_then(verbs::address);
         let opens = |step: &Step| matches!(&step.what, What::Open(url) if start.as_ref() == Some(url));
         // Opening the start address again would only lose what is on the page.
@@ -133,11 +147,12 @@ impl Plan {
             has_schema: output_schema.is_some(),
             edited: false,
             texts: Vec::new(),
+            clicks: false,
             clicked: None,
             last: None,
             acts: 0,
         };
-        Ok(Self { steps, schema: output_schema.cloned(), sends: false, at: 0, memo: Memo::default(), run })
+        Ok(Self { steps, schema: output_schema.cloned(), accepts, sends: false, at: 0, memo: Memo::default(), run })
     }
 
     /// Lets the plan press the button "Submit" at its end, where the task filled fields and says nothing about sending
@@ -215,7 +230,7 @@ impl Plan {
     }
 
     fn act(&mut self, action: Action, view: &View) -> Decision {
-        let goal = self.steps.get(self.at).map(|step| step.said.clone()).unwrap_or_default();
+        let goal = self.steps.get(self.at).map(Step::goal).unwrap_or_default();
         let mut hash = DefaultHasher::new();
         (self.at, format!("{action:?}"), serde_json::to_string(view).unwrap_or_default()).hash(&mut hash);
         let print = hash.finish();
@@ -235,7 +250,8 @@ impl Plan {
                 message: format!("more than {MOST_ACTS} acts"),
             };
         }
-        self.run.texts = view.nodes.iter().filter_map(|n| n.text.clone()).collect();
+        self.run.texts = view.nodes.iter().map(|n| n.words().to_owned()).collect();
+        self.run.clicks = matches!(action, Action::Click { .. } | Action::ClickAt { .. });
         if let Action::Click { id, .. } = &action {
             self.run.clicked = Some(id.clone());
         }
@@ -253,8 +269,8 @@ impl Plan {
         Decision::Act { action, goal }
     }
 
-    /// A dialog of the browser stands before everything else. The task asked for what opened it, so it is accepted;
-    /// only a text that is asked for is nowhere in the task.
+    /// A dialog of the browser stands before everything else. One that asks something is answered as the task says, and
+    /// by nobody else.
     fn dialog(&mut self, view: &View) -> Option<Decision> {
         let dialog = view.dialog.as_ref()?;
         if dialog.kind == "prompt" {
@@ -263,18 +279,28 @@ impl Plan {
                 message: "the page asks for a text in a dialog".to_owned(),
             });
         }
-        self.run.sure = self.run.sure && dialog.kind != "confirm";
-        Some(self.act(Action::Dialog { accept: true, text: None }, view))
+        let accept = match (dialog.kind.as_str(), self.accepts) {
+            ("confirm", Some(accepts)) => accepts,
+            ("confirm", None) => {
+                let asked: String = dialog.message.chars().take(200).collect();
+                let message = format!("the page asks \"{asked}\": say whether to accept or to dismiss the dialog");
+                return Some(Decision::GiveUp { reason: "dialog_open".to_owned(), message });
+            }
+            _ => true,
+        };
+        Some(self.act(Action::Dialog { accept, text: None }, view))
     }
 
     fn failed(&mut self, outcome: &Outcome) -> Option<Decision> {
         let error = outcome.error.as_deref()?;
         self.memo.errors += 1;
         self.memo.acted = false;
-        if self.memo.errors < 3 {
+        let step = self.steps.get(self.at)?;
+        // An address does not become good by itself.
+        let tries = if matches!(step.what, What::Open(_)) { 1 } else { 3 };
+        if self.memo.errors < tries {
             return None;
         }
-        let step = self.steps.get(self.at)?;
         Some(Decision::GiveUp { reason: "act_failed".to_owned(), message: format!("\"{}\": {error}", step.said) })
     }
 }

@@ -5,10 +5,10 @@ use super::clause::{Clause, clauses};
 use super::step::{Step, What};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{answer, choose, fill, mail, special, verbs};
+use super::{answer, choose, doubts, fill, mail, special, verbs};
 
 /// Longest task, in bytes.
-const MOST_TASK: usize = 20_000;
+const MOST_TASK: usize = 8_000;
 /// Most steps of a task.
 const MOST_STEPS: usize = 200;
 
@@ -25,11 +25,18 @@ pub struct Reading {
     pub steps: Vec<Step>,
 }
 
+/// A task that was understood.
+pub struct Read {
+    pub steps: Vec<Step>,
+    /// Whether dialogs of the browser that ask something are accepted; `None`: the task does not say.
+    pub accepts: Option<bool>,
+}
+
 /// Reads a task.
 ///
 /// # Errors
 /// The words that were not understood.
-pub fn read(task: &str) -> Result<Vec<Step>, Vec<String>> {
+pub fn read(task: &str) -> Result<Read, Vec<String>> {
     if task.len() > MOST_TASK {
         return Err(vec![format!("the task is longer than {MOST_TASK} bytes")]);
     }
@@ -38,12 +45,20 @@ pub fn read(task: &str) -> Result<Vec<Step>, Vec<String>> {
         words.remove(0);
     }
     if let Some(steps) = mail::read(&words).or_else(|| special::read(&words)) {
-        return Ok(steps);
+        return Ok(Read { steps, accepts: None });
     }
+    let unsafe_parts = doubts::doubts(&words);
+    if !unsafe_parts.is_empty() {
+        return Err(unsafe_parts);
+    }
+    let accepts = doubts::answer_to_dialogs(&words)?;
     let mut reading = Reading::default();
     let mut failed = Vec::new();
     let list = clauses(&words);
     for (at, clause) in list.iter().enumerate() {
+        if accepts.is_some() && doubts::is_about_dialog(&clause.tokens) {
+            continue;
+        }
         match one(clause, list.get(at + 1), &mut reading) {
             Some(what) => reading.push(&clause.tokens, what),
             None => failed.push(joined(&clause.tokens)),
@@ -55,7 +70,7 @@ pub fn read(task: &str) -> Result<Vec<Step>, Vec<String>> {
     if reading.steps.len() > MOST_STEPS {
         failed.push(format!("more than {MOST_STEPS} steps"));
     }
-    if failed.is_empty() { Ok(reading.steps) } else { Err(failed) }
+    if failed.is_empty() { Ok(Read { steps: reading.steps, accepts }) } else { Err(failed) }
 }
 
 impl Reading {

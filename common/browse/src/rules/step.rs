@@ -13,6 +13,24 @@ pub struct Step {
     pub optional: bool,
 }
 
+impl Step {
+    /// Its words without passwords and codes.
+    #[must_use]
+    pub fn goal(&self) -> String {
+        const SECRET: [&str; 7] = ["password", "passcode", "pin", "cvv", "cvc", "secret", "token"];
+        let secret = match &self.what {
+            What::LogIn { password, .. } => password,
+            What::Fill { value: Value::Text(text), field, .. }
+                if SECRET.iter().any(|word| field.said.to_lowercase().contains(word)) =>
+            {
+                text
+            }
+            _ => return self.said.clone(),
+        };
+        if secret.is_empty() { self.said.clone() } else { self.said.replace(secret.as_str(), "•••") }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     Once,

@@ -356,6 +356,10 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     if !verb.is(&ACTS) {
         return None;
     }
+    // "add 3 kettles": no rule counts.
+    if rest.iter().any(|t| !t.quoted && t.low.parse::<u32>().is_ok()) {
+        return None;
+    }
     let clear_of = |t: &Token| {
         t.is(&["the", "all", "a", "an", "my", "it", "this", "to", "terms", "cookies", "changes", "form", "button"])
     };

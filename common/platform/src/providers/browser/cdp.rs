@@ -124,7 +124,7 @@ impl Cdp {
         loop {
             match self.socket.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    let message = serde_json::from_str(&text).map_err(|_| "it sent an unreadable message")?;
+                    let message = parsed(&text).ok_or("it sent an unreadable message")?;
                     if let Some(incoming) = incoming(message) {
                         return Ok(incoming);
                     }
@@ -147,4 +147,51 @@ fn incoming(mut message: Value) -> Option<Incoming> {
     let method = message["method"].as_str()?.to_owned();
     let session = message["sessionId"].as_str().map(str::to_owned);
     Some(Incoming::Event(Event { session, method, params: message["params"].take() }))
+}
+
+/// A message as JSON. Texts of the browser may hold halves of surrogate pairs, such as the bytes of a posted file: they become
+/// U+FFFD.
+fn parsed(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().or_else(|| serde_json::from_str(&without_halves(text)?).ok())
+}
+
+/// `None` if the text ends within an escape.
+fn without_halves(text: &str) -> Option<String> {
+    // The code of `\uXXXX` at this place.
+    let code = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut whole, mut at) = (String::with_capacity(text.len()), 0);
+    while let Some(next) = text[at..].find('\\') {
+        let escape = at + next;
+        whole.push_str(&text[at..escape]);
+        let (kept, length) = match (code(escape), code(escape + 6)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (text.get(escape..escape + 12)?, 12),
+            (Some(0xd800..0xe000), _) => ("\\ufffd", 6),
+            (Some(_), _) => (text.get(escape..escape + 6)?, 6),
+            (None, _) => (text.get(escape..escape + 2)?, 2),
+        };
+        whole.push_str(kept);
+        at = escape + length;
+    }
+    whole.push_str(&text[at..]);
+    Some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parsed;
+
+    #[test]
+    fn halves_of_surrogate_pairs_do_not_break_a_message() {
+        for (text, value) in [
+            (r#"{"a":"\ud83d x"}"#, "\u{fffd} x"),
+            (r#"{"a":"\udc00\ud83d"}"#, "\u{fffd}\u{fffd}"),
+            (r#"{"a":"\ud83d\ude00 \ud83d \\ud83d \""}"#, "😀 \u{fffd} \\ud83d \""),
+        ] {
+            assert_eq!(parsed(text).expect(text)["a"], value, "{text}");
+        }
+        assert_eq!(parsed(r#"{"a":"\"#), None);
+    }
 }

@@ -103,7 +103,8 @@ impl Session {
                 return Err(refused("the files are larger than 10 MB in all"));
             }
             let mut state = self.shared.state();
-            args.iter().filter_map(Value::as_str).for_each(|text| state.typed.add(text));
+            let lists = args.iter().filter_map(Value::as_array).flatten();
+            args.iter().chain(lists).filter_map(Value::as_str).for_each(|text| state.typed.add(text));
         }
         let (world, _, local) = self.located(&tab, id).await?;
         let args: Vec<Value> = local.map(Value::from).into_iter().chain(args).collect();
