@@ -383,7 +383,7 @@ impl<'a> Function<'a> {
     /// The browser worker's queue, if the template gives the function the job queue's.
     fn browser_queue(&self) -> Result<Arc<dyn Queue>, Error> {
         let url = browser_queue_beside(self.variable("JOB_QUEUE_URL")?);
-        self.queue_at(&url.ok_or("the job queue's name does not end in -jobs")?)
+        self.queue_at(&url.ok_or("the job queue's name does not end in jobs")?)
     }
 
     fn queue_at(&self, url: &str) -> Result<Arc<dyn Queue>, Error> {

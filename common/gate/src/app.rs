@@ -307,7 +307,7 @@ pub fn soul_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn 
 /// The queue of the browser worker's jobs.
 pub fn browser_queue(config: &Config, connections: &Connections) -> Result<Arc<dyn Queue>, StoreError> {
     let url = config.aws.browser_queue_url();
-    let url = url.ok_or_else(|| StoreError::new("JOB_QUEUE_URL does not end in -jobs"))?;
+    let url = url.ok_or_else(|| StoreError::new("JOB_QUEUE_URL does not end in jobs"))?;
     Ok(Arc::new(SqsQueue::new(&connections.aws, &url)))
 }
 

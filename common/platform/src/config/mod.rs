@@ -294,7 +294,7 @@ impl AwsConfig {
 
 /// The browser worker's queue, beside this job queue: `…-jobs` and `…-browser-jobs`.
 pub fn browser_queue_beside(job_queue: &str) -> Option<String> {
-    job_queue.strip_suffix("-jobs").map(|stack| format!("{stack}-browser-jobs"))
+    job_queue.strip_suffix("jobs").map(|stack| format!("{stack}browser-jobs"))
 }
 
 /// Table names: `TABLE_PREFIX` (default `agora`), a hyphen and `jobs`, `ledger`, `agents`, `souls` or `messages`.
