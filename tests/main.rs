@@ -71,6 +71,7 @@
 //! | `email` | mail between agents, quotes, threads, limits, SES and a relay by contract servers, crashes while sending |
 //! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
 //! | `money_agrees` | a day of everything: every place that shows what it cost says the same |
+//! | `goals` | goals: planned, spent within a purse, paid back; cancelled, approved, cut off |
 //! | `own_jobs` | jobs that no call buys: begun once, charged by their use |
 //! | `voice` | numbers that answer: settings, calls over the exchange, charges, races, calls that agents buy, crashes |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
@@ -103,6 +104,7 @@ mod finding;
 mod first_hour;
 mod front_run;
 mod gateway;
+mod goals;
 mod idle;
 mod insights;
 mod kill;

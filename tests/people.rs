@@ -137,6 +137,7 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
         agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,
         token: None,
+        funds: None,
         is_over: false,
         deadline: toolbox.clock.now().plus(time),
         reporter: Reporter::default(),

@@ -9,12 +9,12 @@ use approvals::ApprovalsState;
 use axum::Router;
 use base::clock::Clock;
 use catalog::CATALOG;
-use gate::Gate;
 use gate::app::{self, App};
 use gate::approvals::Notices;
 use gate::jobs::{self, Engine};
 use gate::push::{Pusher, Sender};
 use gate::secrets::{self, ServiceKeys};
+use gate::{Gate, GoalCalls};
 use hosting::Hosting;
 use indexer::Indexer;
 use ledger::cards::Cards;
@@ -30,6 +30,7 @@ use platform::net::FetchPolicy;
 use platform::store::queue::NoQueue;
 use platform::store::{Db, Queue};
 use socket::Socket;
+use tools::buying::Buyer;
 use tools::{Runner, Toolbox};
 use web::search::index::{Limits, Writer};
 use webhooks::Hooks;
@@ -155,6 +156,7 @@ impl SharedResources {
         let voice = voice.gate(&[]).await?;
         let builds = open("builds").await?.gate(&[]).await?;
         let browser = open("browser").await?.gate(&[]).await?;
+        let compute = open("compute").await?.gate(&[]).await?;
         let hosting = open("hosting").await?;
         let hosting = hosting::router(Hosting::new(hosting.app.clone(), hosting.queue("JOB_QUEUE_URL")?));
         let credits = open("credits").await?;
@@ -210,6 +212,7 @@ impl SharedResources {
             (voice::GROUP, voice::router(Arc::new(voice), call_hooks)),
             (builds::GROUP, builds::router(Arc::new(builds))),
             (browser::GROUP, browser::router(Arc::new(browser))),
+            (compute::GROUP, compute::router(Arc::new(compute))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
             ("souls", souls::router(Arc::new(souls))),
@@ -414,6 +417,10 @@ impl<'a> Function<'a> {
         let souls = self.queue("SOUL_QUEUE_URL").unwrap_or_else(|_| Arc::new(NoQueue("SOUL_QUEUE_URL is not set")));
         let browser = self.browser_queue()?;
         let queues = jobs::Queues { tools: self.queue("JOB_QUEUE_URL")?, souls, browser };
+        let (app, policy) = (self.app.clone(), self.ground.policy.clone());
+        let calls = GoalCalls { app, queues: queues.clone(), notices: self.notices()?, policy };
+        let buyer: Option<Arc<dyn Buyer>> = Some(Arc::new(calls));
+        let (mail_secret, sealer) = (keys.mail, Some(keys.sealer.clone()));
         let engine = Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
@@ -423,7 +430,7 @@ impl<'a> Function<'a> {
             settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
             runners: self.ground.runners.unwrap_or(runners),
-            toolbox: Arc::new(Toolbox { mail_secret: keys.mail, sealer: Some(keys.sealer.clone()), ..self.toolbox()? }),
+            toolbox: Arc::new(Toolbox { mail_secret, sealer, buyer, ..self.toolbox()? }),
             sellers: None,
         };
         Ok((engine, keys))

@@ -60,6 +60,7 @@ fn task(toolbox: &Toolbox, agent: AgentId, to: &[Number]) -> Task {
         agent,
         wallet_signed: true,
         token: None,
+        funds: None,
         is_over: false,
         deadline: toolbox.clock.now().plus(send::SPEC.deadline),
         reporter: Reporter::default(),

@@ -179,6 +179,7 @@ fn a_freeze_stops_the_rest_of_a_send() {
                 agent: ada.payer.agent(),
                 wallet_signed: true,
                 token: None,
+                funds: None,
                 is_over: false,
                 deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
                 reporter: Reporter::default(),

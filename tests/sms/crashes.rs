@@ -99,6 +99,7 @@ fn task(toolbox: &Toolbox, agent: AgentId, to: &[(AgentId, Number)]) -> Task {
         agent,
         wallet_signed: true,
         token: None,
+        funds: None,
         is_over: false,
         deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
         reporter: Reporter::default(),

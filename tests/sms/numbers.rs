@@ -244,6 +244,7 @@ async fn at_another_provider(stack: &Stack, tool: &'static ToolSpec, input: Valu
         agent: AgentId::from_bytes(base::digest::random()),
         wallet_signed: true,
         token: None,
+        funds: None,
         is_over: false,
         deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
         reporter: Reporter::default(),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use base::ids::{AgentId, TokenId};
+use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 use gate::insights::view;
 use gate::jobs::job::{Job, Outcome, Settlement};
 use gate::jobs::store;
 use ledger::account::{self, Account};
 use ledger::day::{self, Day};
+use ledger::purse::{self, Purse, PurseState};
 use ledger::receipt::{self, Receipt};
 use ledger::token_spend::{self, TokenSpend};
 use ledger::{credit, hold};
@@ -56,16 +57,28 @@ pub async fn audit(db: &Db, agent: AgentId) -> Account {
                 for_life.insert(token, token_spend::load(db, agent, token).await.unwrap());
             }
         }
+        let mut purses = BTreeMap::new();
+        for job in jobs.iter().filter(|job| job.charge.funds) {
+            if let Some(purse) = purse::load(db, agent, job.request_id).await.unwrap() {
+                purses.insert(job.request_id, purse);
+            }
+        }
         let again = Written::read(db, agent).await;
         if again == written {
-            check(&written, &jobs, &days, &for_life);
+            check(&written, &jobs, &days, &for_life, &purses);
             return again.account;
         }
         written = again;
     }
 }
 
-fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends: &BTreeMap<TokenId, TokenSpend>) {
+fn check(
+    written: &Written,
+    jobs: &[Job],
+    found: &BTreeMap<String, Day>,
+    spends: &BTreeMap<TokenId, TokenSpend>,
+    found_purses: &BTreeMap<RequestId, Purse>,
+) {
     let Written { account, entries, holds, receipts } = written;
     let sum = |of: fn(&credit::Entry) -> i64| u64::try_from(entries.iter().map(of).sum::<i64>()).expect("not below 0");
     assert_eq!(sum(|entry| entry.credits), account.credits.micro(), "entries add up to the credits: {entries:?}");
@@ -78,6 +91,7 @@ fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends:
     let mut days: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut tokens: BTreeMap<(TokenId, String), u64> = BTreeMap::new();
     let mut for_life: BTreeMap<TokenId, u64> = BTreeMap::new();
+    let mut purses: BTreeMap<RequestId, (u64, u64)> = BTreeMap::new();
     for (receipt, job) in receipts.iter().zip(jobs) {
         if job.receipt_id != receipt.receipt_id {
             // The purchase was void and was made again with the same id.
@@ -87,6 +101,16 @@ fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends:
         assert_eq!(receipt.amount, job.price);
         assert_eq!(receipt.is_terminal(), job.open.is_none(), "a receipt is final with its job: {receipt:?}");
         assert_eq!(receipt.seal.is_some(), receipt.is_terminal(), "final receipts are signed");
+        if let Some(from) = job.charge.purse {
+            // A goal's call: its money is in the purse.
+            assert_eq!((from.amount, job.charge.counted, job.charge.credits), (job.price, Usdc::ZERO, Usdc::ZERO));
+            assert_eq!(job.settlement, Settlement::Settled, "its goal has paid: {job:?}");
+            assert!(of_cause(entries, receipt, credit::EntryKind::Refund) == 0, "nothing of it is in the account");
+            let (open, spent) = purses.entry(from.goal).or_default();
+            *open += if job.open.is_some() { job.price.micro() } else { 0 };
+            *spent += if job.open.is_none() { job.cost().spent().micro() } else { 0 };
+            continue;
+        }
         let is_lost = job.settlement == Settlement::Refused || job.settlement == Settlement::Void;
         let counted = job.charge.counted.micro();
         let buys_credits = job.tool == TOP_UP.name;
@@ -131,6 +155,16 @@ fn check(written: &Written, jobs: &[Job], found: &BTreeMap<String, Day>, spends:
         for ((token, _), counts) in tokens.iter().filter(|((_, of), _)| *of == name) {
             assert_eq!(day.of_token(*token).micro(), *counts, "and so is what {token} spent on {name}");
         }
+    }
+    for (goal, found) in found_purses {
+        let (open, spent) = purses.get(goal).copied().unwrap_or_default();
+        assert_eq!(
+            (found.in_flight.micro(), found.spent.micro()),
+            (open, spent),
+            "a purse is the sum of its calls: {found:?}"
+        );
+        let left = if found.state == PurseState::Closed { found.budget.micro() - spent } else { found.left.micro() };
+        assert_eq!(found.budget.micro(), left + open + spent, "nothing of a purse is lost: {found:?}");
     }
     for (token, counts) in for_life {
         assert_eq!(spends[&token].spent.micro(), counts, "what {token} spent in all is the sum of its charges");

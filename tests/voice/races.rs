@@ -169,6 +169,7 @@ fn a_repeated_ring_is_one_call() {
             agent: bob.payer.agent(),
             wallet_signed: true,
             token: None,
+            funds: None,
             is_over: true,
             deadline: stack.app.clock.now().plus(Duration::from_secs(60)),
             reporter: Reporter::default(),

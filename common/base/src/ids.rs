@@ -85,11 +85,24 @@ impl RequestId {
         format!("job_{}", self.0.simple())
     }
 
-    /// Reads a marketplace job id.
-    pub fn of_soul_job(text: &str) -> Option<RequestId> {
-        let hex = text.strip_prefix("job_")?;
+    /// The id of the goal that the job drives: `goal_` and 32 hex digits.
+    pub fn goal(&self) -> String {
+        format!("goal_{}", self.0.simple())
+    }
+
+    /// Reads a goal's id.
+    pub fn of_goal(text: &str) -> Option<RequestId> {
+        RequestId::of_hex(text.strip_prefix("goal_")?)
+    }
+
+    fn of_hex(hex: &str) -> Option<RequestId> {
         let is_ours = hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         if is_ours { Uuid::try_parse(hex).ok().map(RequestId) } else { None }
+    }
+
+    /// Reads a marketplace job id.
+    pub fn of_soul_job(text: &str) -> Option<RequestId> {
+        RequestId::of_hex(text.strip_prefix("job_")?)
     }
 }
 

@@ -37,7 +37,7 @@ macro_rules! sell {
 
 sell! {
     tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
-    families: research, enrichment, verification, lookups, local, tools_build, tools_browser,
+    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_compute,
 }
 
 /// Every tool.
@@ -49,6 +49,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
         &tools_voice::quote::QUOTER,
         &tools_build::quote::QUOTER,
         &tools_browser::quote::QUOTER,
+        &tools_compute::quote::QUOTER,
     ],
     providers,
     asked,

@@ -22,15 +22,16 @@ use platform::store::blob::S3Blobs;
 use platform::store::queue::{NoQueue, SqsQueue};
 use platform::store::{Blobs, Db, Queue, StoreError};
 use tools::availability::{self, Lacking};
+use tools::buying::Buyer;
 use tools::spec::Catalog;
 use tools::{Runner, Toolbox};
 
-use crate::Gate;
 use crate::approvals::Notices;
 use crate::challenge::Forms;
 use crate::jobs::{Engine, Queues, own};
 use crate::limits::{self, Class, Exhausted, StopSwitch, Subject};
 use crate::secrets::{self, ServiceKeys};
+use crate::{Gate, GoalCalls};
 
 /// Everything that a read-only function needs.
 #[derive(Clone)]
@@ -276,7 +277,11 @@ pub async fn engine(
     let browser = browser_queue(config, connections)?;
     let queues = Queues { tools: job_queue(config, connections)?, souls, browser };
     let sealer = Some(keys.sealer.clone());
-    let toolbox = Toolbox { mail_secret: keys.mail, sealer, ..app.toolbox(connections, FetchPolicy::default())? };
+    let policy = FetchPolicy::default();
+    let notices = Notices::new(config)?;
+    let calls = GoalCalls { app: app.clone(), queues: queues.clone(), notices, policy: policy.clone() };
+    let buyer: Option<Arc<dyn Buyer>> = Some(Arc::new(calls));
+    let toolbox = Toolbox { mail_secret: keys.mail, sealer, buyer, ..app.toolbox(connections, policy)? };
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

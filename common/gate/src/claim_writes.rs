@@ -21,7 +21,7 @@ pub enum ClaimPart {
     Rate,
     Exposure,
     Approval,
-    /// The checkout session that the purchase completes.
+    /// The checkout session that the purchase completes, or the task of a goal that the call does.
     Session,
     /// The tool's own.
     Own,

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use base::clock::Timestamp;
-use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
+use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 use evm::Address;
 use ledger::account::Account;
@@ -15,7 +15,7 @@ use ledger::payments::policy;
 use ledger::payments::quote::Quote;
 use ledger::payments::verify::Signer;
 use ledger::payments::wire::Payment;
-use ledger::receipt::{self, ExecutionStatus, Judged, Quoted, Receipt, ReceiptStatus};
+use ledger::receipt::{self, Judged, Quoted, Receipt, ReceiptStatus};
 use ledger::{day, hold};
 use platform::auth::Caller;
 use platform::auth::token::TokenCaps;
@@ -26,15 +26,14 @@ use tools::spec::{Answer, Claiming};
 
 use super::claim_writes::{ClaimPart, ClaimWrites};
 use super::order::Order;
-use super::rules::{Proposed, check_account, counted, token_is_spent};
+use super::rules::{Proposed, check_account, counted, day_is_full, token_is_spent};
 use super::{Gate, call_name, came_to_nothing};
 use crate::approvals::gate::approval_was_used;
 use crate::jobs::engine::RunMode;
 use crate::jobs::input::StoredInput;
 use crate::jobs::job::{self, Job, LEASE, Outcome, RETENTION, Settlement};
-use crate::jobs::store;
+use crate::jobs::{own, store};
 use crate::limits::{self, Class, RateLimitSlot, Subject};
-use crate::work::Usage;
 
 /// The sweeper looks for a queued job after this long, in case its message was lost.
 const QUEUE_PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
@@ -125,6 +124,8 @@ impl Gate {
         let mut overlap = sale.paid.is_none()
             && sale.payment.is_some()
             && !order.tool.sells_credits
+            // It spends the money.
+            && !order.tool.buys
             // A seller's work starts only after settlement.
             && order.listing.is_none()
             && order.binding.is_none()
@@ -197,7 +198,7 @@ impl Gate {
                 ClaimPart::Receipt => return Err(ApiError::Unavailable(StoreError::new("the receipt exists already"))),
                 ClaimPart::Day => {
                     let day = old.and_then(|old| db::parse(old).ok()).unwrap_or_default();
-                    let refused = self.day_is_full(order, &account, &day, sale.proposed());
+                    let refused = day_is_full(order, &account, &day, sale.proposed(), now);
                     return self.copy_or_tell(&sale, refused).await;
                 }
                 ClaimPart::Token => {
@@ -463,61 +464,34 @@ impl Gate {
                 None => listing.kept_up_to_without_quote,
             },
         });
+        let charge = Charge {
+            credits: sale.credits(),
+            card,
+            counted: counted(order.tool, sale.price()),
+            day: day::name(now),
+            token: sale.token,
+            for_life: sale.token.is_some() && sale.caps.lifetime.is_some(),
+            purse: None,
+            funds: order.tool.buys,
+        };
         Job {
-            request_id,
-            tool: order.tool.name.to_owned(),
-            agent: sale.agent,
-            input,
+            wallet: order.tool.buys.then_some(sale.wallet),
             locked: order.asked.as_ref().map(|asked| serde_json::Value::Object(asked.locked.clone()).to_string()),
-            price: sale.price(),
-            receipt_id: ReceiptId::of(request_id, now),
             payment: sale.payment.map(|(payment, _)| payment.authorization.clone()),
-            charge: Charge {
-                credits: sale.credits(),
-                card,
-                counted: counted(order.tool, sale.price()),
-                day: day::name(now),
-                token: sale.token,
-                for_life: sale.token.is_some() && sale.caps.lifetime.is_some(),
-            },
             ordered: order.binding.map(|binding| binding.ordered.clone()),
             // The sale of a text is not a job for the seller.
             sold_by: sold.as_ref().filter(|sold| sold.service.is_some()).map(|sold| job::sold_by(&sold.soul, None)),
             sold,
-            handed_until: None,
-            goes_on: false,
-            woken: 0,
-            claimed_until: None,
-            progress: None,
-            rating: None,
-            review: None,
-            rating_proven: false,
-            watched: false,
             settlement: if is_paid { Settlement::Settled } else { Settlement::Claimed },
             overlap,
             vouches,
-            reorganized: false,
-            intent: None,
             transaction: sale.paid.clone(),
-            refusal: None,
-            outcome: None,
-            result: None,
-            error: None,
-            credited: None,
-            charged: None,
-            kept: None,
-            used: Usage::NONE,
             attempt: u32::from(direct),
-            settled_in: 0,
-            put_down: 0,
             queued_at: (!direct).then_some(now),
             lease_until: direct.then(|| now.plus(LEASE)),
-            holder: None,
-            created: now,
-            updated: now,
             open: Some(job::open_shard(request_id, lane)),
             due: Some(now.plus(patience)),
-            expires: now.plus(order.tool.retention).secs(),
+            ..Job::begun(order.tool, sale.agent, request_id, input, sale.price(), charge, now)
         }
     }
 }
@@ -540,28 +514,15 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
     let (order, now) = (sale.order, job.created);
     let settled = job.settlement == Settlement::Settled;
     Receipt {
-        receipt_id: job.receipt_id.clone(),
-        agent_id: job.agent,
-        job_id: job.request_id,
-        category: order.tool.category.to_owned(),
         // Receipts use one subcategory for everything that souls sell, texts and services.
         subcategory: if order.listing.is_some() { "soul" } else { order.tool.name }.to_owned(),
-        amount: job.price,
-        credits: job.charge.credits,
-        token_id: job.charge.token,
-        provider_cost: None,
-        kept: None,
         service_fee: job.sold.as_ref().map(|sold| sold.split.fee),
-        judged,
         quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),
         status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
-        execution_status: ExecutionStatus::Pending,
         settlement_tx: job.transaction.clone(),
         goal_id: order.goal_id.clone(),
         metadata: order.metadata.clone(),
-        created_at: now,
         settled_at: settled.then_some(now),
-        revision: 1,
-        seal: None,
+        ..own::new_receipt(order.tool, job, judged)
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! Validation always comes before payment, and the claim before any work. Start with [`Gate::call`]. `order` reads the
 //! call, `content` judges its texts, `rules` checks the owner's rules, `claiming` makes the claim. `limits` has the rate
-//! limits, `jobs` what happens after the claim, `work` the model calls and programs that jobs run.
+//! limits, `goal_call` is the entrance for calls that a goal makes, `jobs` what happens after the claim, `work` the model calls and programs that jobs run.
 
 pub mod answer;
 pub mod app;
@@ -40,6 +40,7 @@ mod claiming;
 mod content;
 mod dry_run;
 pub mod files;
+mod goal_call;
 pub mod idempotency;
 pub mod insights;
 pub mod jobs;
@@ -92,6 +93,7 @@ pub use asked::GivenQuote;
 use challenge::Offer;
 use checkout_binding::CheckoutBinding;
 use claiming::Sale;
+pub use goal_call::GoalCalls;
 use order::Order;
 pub use order::{Call, InputShape, Listing, empty_body, guard, ignored, parse_body};
 use rules::Proposed;

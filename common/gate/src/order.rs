@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::body::{Body, Bytes};
 use base::digest::{canonical_json, sha256, sha256_parts};
-use base::ids::AgentId;
+use base::ids::{AgentId, RequestId};
 use base::input::{self, FieldError};
 use base::money::Usdc;
 use evm::Word;
@@ -162,13 +162,7 @@ impl<'a> Order<'a> {
     /// Reads and validates a call. The error lists every invalid field.
     pub fn read(call: &Call<'a>, caller: Option<Caller>, policy: &FetchPolicy) -> Result<Order<'a>, ApiError> {
         let body = parse_body(call.headers, &call.body)?;
-        if let Some(refusal) = (call.tool.refuse)(&body) {
-            return Err(refusal);
-        }
-        let input = input::validate(call.tool.input, &body).map_err(ApiError::InvalidRequest)?;
-        if serde_json::to_vec(&input).map_or(0, |input| input.len()) > MAX_INPUT_BYTES {
-            return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
-        }
+        let input = known_input(call.tool, &body)?;
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
         let mut wrong = misplaced_guards(call, &body);
         wrong.extend((call.tool.check)(&input, policy));
@@ -222,6 +216,38 @@ impl<'a> Order<'a> {
                 ]),
             },
             trace: headers::text(call.headers, "x-amzn-trace-id")?.map(str::to_owned),
+            binding: None,
+        })
+    }
+
+    /// A call that a goal makes for a task of its own. The same body in another task is another call.
+    pub fn of_goal(
+        tool: &'static ToolSpec,
+        body: &Map<String, Value>,
+        (goal, task): (RequestId, u32),
+        policy: &FetchPolicy,
+    ) -> Result<Order<'static>, ApiError> {
+        let input = valid_input(tool, body, policy)?;
+        let canonical = canonical_json(&Value::Object(body.clone()));
+        Ok(Order {
+            tool,
+            listing: None,
+            resource: "",
+            named: None,
+            caller: None,
+            max_cost: None,
+            quote_id: None,
+            idempotency_key: None,
+            approval_id: None,
+            price: tool.price.of(&input),
+            input,
+            ignored: Vec::new(),
+            metadata: None,
+            goal_id: Some(goal.goal()),
+            asked: None,
+            quoted: None,
+            body: sha256_parts(&[b"goal", goal.bytes(), &task.to_be_bytes(), canonical.as_bytes()]),
+            trace: None,
             binding: None,
         })
     }
@@ -341,6 +367,29 @@ impl<'a> Order<'a> {
     pub fn check_cap(&self, price: Usdc) -> Result<(), ApiError> {
         check_cap(self.max_cost, price)
     }
+}
+
+/// The tool's own input, in a body that may have more.
+fn known_input(tool: &ToolSpec, body: &Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
+    if let Some(refusal) = (tool.refuse)(body) {
+        return Err(refusal);
+    }
+    let input = input::validate(tool.input, body).map_err(ApiError::InvalidRequest)?;
+    if serde_json::to_vec(&input).map_or(0, |input| input.len()) > MAX_INPUT_BYTES {
+        return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
+    }
+    Ok(input)
+}
+
+/// The tool's own input, checked by its own rules too.
+fn valid_input(
+    tool: &ToolSpec,
+    body: &Map<String, Value>,
+    policy: &FetchPolicy,
+) -> Result<Map<String, Value>, ApiError> {
+    let input = known_input(tool, body)?;
+    let wrong = (tool.check)(&input, policy);
+    if wrong.is_empty() { Ok(input) } else { Err(ApiError::InvalidRequest(wrong)) }
 }
 
 /// The header of a guard that a name means, however it is spelt: `max_cost`, `dryRun`.

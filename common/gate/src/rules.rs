@@ -225,15 +225,19 @@ impl Gate {
             Err(WriteError::Failed(error)) => Err(error),
         }
     }
+}
 
-    /// The refusal of a charge that would exceed a cap of the day. `day` holds the counters that made the claim's condition
-    /// fail.
-    pub(super) fn day_is_full(&self, order: &Order<'_>, account: &Account, day: &Day, proposed: Proposed) -> ApiError {
-        let now = self.app.clock.now();
-        match over_budget(order, account.budget.as_ref(), day, proposed, now) {
-            Some(over) => ApiError::BudgetExceeded(Box::new(over)),
-            None => ApiError::Unavailable(StoreError::new("the day's counters refused a charge they have room for")),
-        }
+/// The refusal of a charge that would exceed a cap of the day. `day` holds the counters that made the claim's condition fail.
+pub(super) fn day_is_full(
+    order: &Order<'_>,
+    account: &Account,
+    day: &Day,
+    proposed: Proposed,
+    now: Timestamp,
+) -> ApiError {
+    match over_budget(order, account.budget.as_ref(), day, proposed, now) {
+        Some(over) => ApiError::BudgetExceeded(Box::new(over)),
+        None => ApiError::Unavailable(StoreError::new("the day's counters refused a charge they have room for")),
     }
 }
 

@@ -6,6 +6,9 @@
 //!       └─► forfeited  the money never came, but the work was done
 //! ```
 //!
+//! A call that a goal makes is paid from the goal's purse ([`super::purse`]) instead of the account. The goal's own charge ends only with
+//! its purse.
+//!
 //! It begins in the transaction that creates the job and ends in the one that closes the job, so each happens once.
 
 use base::clock::Timestamp;
@@ -19,6 +22,7 @@ use super::budget::Budget;
 use super::credit::{self, EntryKind};
 use super::day::{self, Counted};
 use super::hold::{self, HoldId};
+use super::purse::{self, FromPurse};
 use super::token_spend;
 
 /// How a job is paid for. Stored with the job.
@@ -41,6 +45,12 @@ pub struct Charge {
     /// The token has a cap for life, so the charge counts in the token's own row too (see [`token_spend`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_life: bool,
+    /// The goal that pays for it. The account's credits are not touched then, and it counts only for its tool and its seller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purse: Option<FromPurse>,
+    /// It pays for a goal, whose calls spend it: it ends only with the goal's purse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub funds: bool,
 }
 
 /// The purchase that a charge pays for.
@@ -75,7 +85,8 @@ impl Close {
 
 impl Charge {
     fn counted<'a>(&'a self, of: Purchase<'a>) -> Counted<'a> {
-        Counted { day: &self.day, amount: self.counted, tool: of.tool, payee: of.payee, token: self.token }
+        let amount = self.purse.map_or(self.counted, |purse| purse.amount);
+        Counted { day: &self.day, amount, tool: of.tool, payee: of.payee, token: self.token }
     }
 
     /// The write that counts it against the day, under the budget and the daily cap of the token. `None` if nothing counts.
@@ -87,6 +98,9 @@ impl Charge {
         token_daily: Option<Usdc>,
         now: Timestamp,
     ) -> Result<Option<Write>, StoreError> {
+        if self.purse.is_some() {
+            return day::commit_within(db, of.agent, self.counted(of), budget, now).map(Some);
+        }
         if self.counted == Usdc::ZERO {
             return Ok(None);
         }
@@ -106,8 +120,8 @@ impl Charge {
         self.token.filter(|_| self.for_life && self.counted > Usdc::ZERO)
     }
 
-    /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, or from the
-    /// spendable credits. The account's write comes first; without credits it only checks the rules.
+    /// The writes that take the credits, under the rules the charge was judged by: from a quote's hold, from the spendable
+    /// credits, or from a goal's purse. The account's write comes first; without credits it only checks the rules.
     pub fn take(
         &self,
         db: &Db,
@@ -117,6 +131,9 @@ impl Charge {
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let mut change = Change { under_rules: Some(rules), ..Change::default() };
+        if let Some(from) = self.purse {
+            return Ok(vec![change.write(db, of.agent)?, purse::take(db, of.agent, from, self.card)?]);
+        }
         if self.credits == Usdc::ZERO {
             return Ok(vec![change.write(db, of.agent)?]);
         }
@@ -137,8 +154,14 @@ impl Charge {
 
     /// The writes that end a charge whose money arrived. The kept part still counts against the day's caps.
     pub fn close(&self, db: &Db, of: Purchase<'_>, close: Close, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+        if let Some(from) = self.purse {
+            return self.end_in_purse(db, of, from, close.kept);
+        }
         let back = self.counted.checked_sub(close.kept).unwrap_or_default();
         let mut writes = self.end(db, of, back)?;
+        if self.funds {
+            writes.push(purse::closed(db, of.agent, of.request_id, close.kept)?);
+        }
         if close.credited > Usdc::ZERO {
             let back = credit::add_marked(close.credited, self.card.min(close.credited))?;
             // One write of the account: a transaction may write an item once.
@@ -153,7 +176,13 @@ impl Charge {
 
     /// The writes that undo a charge whose signed part will not be paid. Only the credits come back.
     pub fn undo(&self, db: &Db, of: Purchase<'_>, now: Timestamp) -> Result<Vec<Write>, StoreError> {
+        if let Some(from) = self.purse {
+            return self.end_in_purse(db, of, from, Usdc::ZERO);
+        }
         let mut writes = self.end(db, of, self.counted)?;
+        if self.funds {
+            writes.push(purse::closed(db, of.agent, of.request_id, Usdc::ZERO)?);
+        }
         if self.credits > Usdc::ZERO {
             let (cause, back) = (of.receipt_id.as_str(), credit::add_marked(self.credits, self.card)?);
             writes.extend(credit::change(db, of.agent, EntryKind::Release, back, cause, Some(of.request_id), now)?);
@@ -179,6 +208,16 @@ impl Charge {
     /// The writes that end a resumed charge with its earlier result.
     pub fn stand(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
         self.end(db, of, Usdc::ZERO)
+    }
+
+    /// The writes that end a call which its goal pays, and that keep `kept` of its price.
+    fn end_in_purse(&self, db: &Db, of: Purchase<'_>, from: FromPurse, kept: Usdc) -> Result<Vec<Write>, StoreError> {
+        let back = from.amount.checked_sub(kept).unwrap_or_default();
+        let mut writes = vec![purse::end(db, of.agent, from, kept, self.card)?];
+        if back > Usdc::ZERO {
+            writes.push(day::end_within(db, of.agent, self.counted(of), back)?);
+        }
+        Ok(writes)
     }
 
     fn end(&self, db: &Db, of: Purchase<'_>, back: Usdc) -> Result<Vec<Write>, StoreError> {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{minus, plus};
 use super::agent_partition;
 use super::budget::{Budget, Cap};
+use super::freeze::SERVICE_PAYEE;
 
 /// Days are kept this long, for statistics and baselines.
 const KEEP_SECS: i64 = 400 * 24 * 3600;
@@ -185,19 +186,62 @@ pub fn commit(
     now: Timestamp,
 ) -> Result<Write, StoreError> {
     let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
-    let mut adds = format!("#committed :amount, #in_flight :amount, #{tool} :amount, #{payee} :amount");
-    let mut sets = "#expires = :expires".to_owned();
-    let of_token = counted.token.map(token_part);
-    if let (Some(token), Some(part)) = (counted.token, &of_token) {
-        adds.push_str(&format!(", #{part} :amount"));
-        sets.push_str(&format!(", #{} = :now", used_part(token)));
+    let [daily_cap, tool_cap, payee_cap] = of_budget(budget, counted);
+    let mut counters =
+        vec![("committed".to_owned(), daily_cap), ("in_flight".to_owned(), None), (tool, tool_cap), (payee, payee_cap)];
+    let mut used = None;
+    if let Some(token) = counted.token {
+        counters.push((token_part(token), token_daily));
+        used = Some(used_part(token));
     }
-    let expression = format!("SET {sets} ADD {adds}");
-    let of_budget = ["committed", &tool, &payee].into_iter().zip(of_budget(budget, counted));
-    let caps = of_budget.chain(of_token.as_deref().map(|part| (part, token_daily)));
+    add_under_caps(db, agent, counted, &counters, used.as_deref(), now)
+}
+
+/// The write that counts a call which its goal pays. The goal counts against the day already; the call counts for its tool, and for its
+/// payee if that is a seller. Refused if it would exceed the budget's cap of one of them.
+pub fn commit_within(
+    db: &Db,
+    agent: AgentId,
+    counted: Counted<'_>,
+    budget: Option<&Budget>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let [_, tool_cap, payee_cap] = of_budget(budget, counted);
+    let caps = [tool_cap, payee_cap];
+    let counters: Vec<_> = parts_within(counted).into_iter().zip(caps).collect();
+    add_under_caps(db, agent, counted, &counters, None, now)
+}
+
+/// The counters of a call that its goal pays: its tool's, and its seller's.
+fn parts_within(counted: Counted<'_>) -> Vec<String> {
+    let of_seller = (counted.payee != SERVICE_PAYEE).then(|| payee_part(counted.payee));
+    [tool_part(counted.tool)].into_iter().chain(of_seller).collect()
+}
+
+/// The write that takes back what no longer counts of a call that its goal pays.
+pub fn end_within(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
+    let adds: Vec<String> = parts_within(counted).iter().map(|part| format!("#{part} :back")).collect();
+    Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {}", adds.join(", ")))
+        .bind("back", minus(back)?)
+}
+
+/// The write that adds the amount to these counters, each under its cap. `used`: the member that gets the time.
+fn add_under_caps(
+    db: &Db,
+    agent: AgentId,
+    counted: Counted<'_>,
+    counters: &[(String, Option<Usdc>)],
+    used: Option<&str>,
+    now: Timestamp,
+) -> Result<Write, StoreError> {
+    let mut sets = "#expires = :expires".to_owned();
+    if let Some(used) = used {
+        sets.push_str(&format!(", #{used} = :now"));
+    }
+    let adds: Vec<String> = counters.iter().map(|(name, _)| format!("#{name} :amount")).collect();
     let mut conditions = Vec::new();
     let mut rooms = Vec::new();
-    for (name, cap) in caps {
+    for (name, cap) in counters {
         let Some(cap) = cap else { continue };
         match cap.checked_sub(counted.amount) {
             Some(room) => {
@@ -208,10 +252,11 @@ pub fn commit(
             None => conditions.push("attribute_exists(#never)".to_owned()),
         }
     }
+    let expression = format!("SET {sets} ADD {}", adds.join(", "));
     let mut write = Write::update(&db.tables.ledger, key(agent, counted.day), &expression)
         .bind("amount", plus(counted.amount)?)?
         .bind("expires", now.secs() + KEEP_SECS)?;
-    if counted.token.is_some() {
+    if used.is_some() {
         write = write.bind("now", now.secs())?;
     }
     if !conditions.is_empty() {

@@ -10,6 +10,7 @@
 //! | [`charge`] | how one job is paid for, from beginning to end |
 //! | [`cost`] | what is charged, kept, spent and counted of a price |
 //! | [`day`] | what a UTC day cost: the counters behind the caps of days |
+//! | [`purse`] | the money of a goal, while its calls spend it |
 //! | [`token_spend`] | what an access token has spent: the counter behind its cap for life |
 //! | [`budget`], [`freeze`] | the owner's rules |
 //! | [`budget_warning`] | tells the owner that a day's spending has come to its alert level |
@@ -43,6 +44,7 @@ pub mod maturing;
 pub mod notifications;
 pub mod payments;
 pub mod payout;
+pub mod purse;
 pub mod receipt;
 pub mod seller;
 pub mod signing;

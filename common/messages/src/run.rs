@@ -353,6 +353,7 @@ mod tests {
             agent: AgentId::from_bytes([2; 16]),
             wallet_signed: true,
             token: None,
+            funds: None,
             is_over: false,
             deadline: Timestamp::from_secs(0),
             reporter: Reporter::default(),

@@ -670,6 +670,7 @@ mod tests {
                 agent,
                 wallet_signed: true,
                 token: None,
+                funds: None,
                 is_over: false,
                 deadline: Timestamp::from_secs(0),
                 reporter: Reporter::default(),

@@ -22,6 +22,7 @@ macro_rules! family {
 
 pub mod availability;
 pub mod bazaar;
+pub mod buying;
 pub mod chore;
 pub mod files;
 pub mod lock;
@@ -37,6 +38,7 @@ pub mod spec;
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
 pub mod top_up;
+pub mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +48,7 @@ use base::clock::{Clock, Timestamp};
 use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
+use evm::Address;
 use ledger::budget::Budget;
 use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
@@ -57,6 +60,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use web::search::index::Reader;
 
+use crate::buying::Buyer;
 use crate::safety::Judge;
 use crate::spec::ToolSpec;
 
@@ -88,12 +92,24 @@ pub struct Task {
     pub wallet_signed: bool,
     /// The access token that bought it, if one did.
     pub token: Option<TokenId>,
+    /// For tools that buy for their caller ([`ToolSpec::buys`]).
+    pub funds: Option<Funds>,
     /// The job ends now: the run only says what the earlier ones have done. Only set for tools that keep a record
     /// ([`ToolSpec::keeps_record`]). `input` may be empty then, if it is lost.
     pub is_over: bool,
     /// The work is abandoned at this time.
     pub deadline: Timestamp,
     pub reporter: Reporter,
+}
+
+/// What a tool that buys for its caller has to know of its own purchase.
+#[derive(Clone, Copy, Debug)]
+pub struct Funds {
+    pub wallet: Address,
+    /// The part of the price that was bought by card, in micro-USDC.
+    pub card: Usdc,
+    /// When it was bought.
+    pub at: Timestamp,
 }
 
 impl Task {
@@ -172,6 +188,8 @@ pub struct Toolbox {
     pub job_queue: Option<Arc<dyn Queue>>,
     /// Queue of received mail. `None` in functions that are not told of any.
     pub mail_queue: Option<Arc<dyn Queue>>,
+    /// Buys calls for goals. `None` where no goal is driven.
+    pub buyer: Option<Arc<dyn Buyer>>,
     /// Begins jobs that no call buys. `None` in tests of single tools.
     pub begin_job: Option<BeginJob>,
 }
@@ -230,6 +248,7 @@ impl Toolbox {
             index_queue: None,
             job_queue: None,
             mail_queue: None,
+            buyer: None,
             begin_job: None,
             clock,
             db,

@@ -156,8 +156,11 @@ impl Catalog {
 
     /// Why the operator sets no price of this name; `None` if it is a tool's.
     fn why_not_priced(&self, name: &str) -> Option<String> {
-        let why = if self.tools.iter().any(|tool| tool.name == name) {
-            return None;
+        let why = if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
+            if !tool.buys {
+                return None;
+            }
+            "whose price is what it may spend; its fee is platform_fee"
         } else if MARKET.iter().any(|tool| tool.name == name) {
             "whose price the sellers set"
         } else if TOP_UP.name == name {
@@ -257,6 +260,9 @@ pub struct ToolSpec {
     /// when its attempts are used up, or because its input is lost) then runs once more, with [`crate::Task::is_over`], and is
     /// charged by the record. What souls sell may not call it.
     pub keeps_record: bool,
+    /// Its work buys other calls for its owner, from a purse that its price fills ([`crate::buying`]). It begins only after its money has
+    /// arrived.
+    pub buys: bool,
     /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
     /// quote id. `None`: the tool's own path gives the quote, as for any tool.
     pub quote_path: Option<&'static str>,
@@ -412,6 +418,7 @@ impl ToolSpec {
         durable: false,
         waits_for_person: false,
         keeps_record: false,
+        buys: false,
         quote_path: None,
         quote_ttl: None,
         quoted_fields: &[],

@@ -44,6 +44,7 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
         agent: AgentId::of(Address::ZERO),
         wallet_signed: true,
         token: None,
+        funds: None,
         is_over: false,
         deadline: toolbox.clock.now().plus(Duration::from_secs(60)),
         reporter: Reporter::default(),

@@ -53,6 +53,10 @@ impl Ended<'_> {
         if !text("pk")?.starts_with("JOB#") || old["outcome"]["S"].is_string() {
             return None;
         }
+        // A goal's owner is told of the goal.
+        if !new["charge"]["M"]["purse"].is_null() {
+            return None;
+        }
         let tool = text("tool").filter(|tool| *tool != VOICE_INBOUND)?;
         let amount = |name: &str| number(name).and_then(|micro| u64::try_from(micro).ok()).map(Usdc::from_micro);
         let error = &new["error"]["M"];

@@ -486,7 +486,7 @@ fn request_schema(prefix: &str) -> Value {
         "type": "object",
         "properties": {
             "request_id": {"type": "string"},
-            "status": {"type": "string", "enum": ["pending", "processing", "completed", "failed"]},
+            "status": {"type": "string", "enum": ["pending", "processing", "active", "completed", "failed"]},
             "tool": {"type": "string"},
             "receipt_id": {"type": "string"},
             "poll_key": {

@@ -41,6 +41,7 @@ pub const FAMILIES: &[Family] = &[
         "text messages, calls by an assistant, phone numbers",
         &["sms", "voice", "phone_"],
     ),
+    family("goals", "Goals", "plans and calls tools within a budget", &["compute"]),
     family("browser", "Browser", "does tasks on real pages: clicks, types, uploads, reads", &["browser"]),
     family("sites", "Websites", "builds, hosts and changes a website from a brief", &["build"]),
     family(

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tools::availability::Lacking;
 use tools::spec::{Answer, Catalog, MARKET, Price, TOP_UP, ToolSpec};
+use tools::words::said;
 
 use super::families;
 
@@ -156,54 +157,6 @@ fn offset_of(cursor: &str, mark: &str) -> Option<usize> {
     (of == mark).then(|| offset.parse().ok()).flatten()
 }
 
-/// Words that people use for a tool, where its own texts have others.
-static SAID: &[(&str, &str)] = &[
-    ("web_search", "google internet online look up news"),
-    ("web_read", "page pages webpage scrape extract text crawl fetch website site content article url"),
-    ("email", "write mail message"),
-    ("sms", "text message"),
-    ("phone_number", "buy get own"),
-    ("voice", "phone ring dial talk speak ask"),
-    ("build", "website web site homepage landing page make create design host publish portfolio"),
-    (
-        "browser",
-        "web site page click form fill type login log in automate automation upload download navigate task agent use",
-    ),
-    ("build_asset", "logo icon favicon qr code social card image draw brand svg"),
-    ("research", "investigate write report"),
-    ("research_people", "find employees engineers developers managers leads candidates work"),
-    ("enrich_email", "somebody somebodys"),
-    ("verify_email", "exist valid deliverable"),
-    ("identity_start", "kyc passport"),
-    ("vin_decode", "car"),
-    ("vehicle_fuel_economy", "consumption mileage car"),
-    ("company_financials", "revenue income profit balance"),
-    ("company_ticker", "stock symbol"),
-    ("company_filings", "10-K 10-Q annual report"),
-    ("record_vulnerability", "security flaw"),
-    ("record_package_vulnerabilities", "npm pypi crate dependency library"),
-    ("record_court_cases_find", "lawsuit trial judge ruling"),
-    ("record_publications_find", "papers articles studies author"),
-    ("record_clinical_trials_find", "study disease"),
-    ("product_drug_adverse_events", "side effects medicine"),
-    ("product_drug_label", "medicine dose"),
-    ("product_duty_rate", "import customs tax"),
-    ("compound_properties", "molecular molecule chemical"),
-    ("protein_sequence", "amino acid"),
-    ("place_resolve", "geocode latitude longitude"),
-    ("market_exchange_rate", "convert currency currencies euro dollar pound yen usd eur gbp"),
-    ("market_country_indicator", "gdp economy"),
-    (
-        "local_search",
-        "local businesses near nearby shop store restaurant cafe bakery bar hotel plumber electrician dentist doctor lawyer hairdresser gym",
-    ),
-    ("gov_solicitations", "government tender bid"),
-    ("identifier_check", "valid validate"),
-    ("credits_top_up", "buy add prepaid balance"),
-    ("soul", "hire agent ask seller marketplace"),
-    ("soul_purchase", "buy agent seller marketplace"),
-];
-
 /// Most tools that are named as near where nothing fits.
 const MOST_NEAR: usize = 5;
 
@@ -236,7 +189,7 @@ fn matching(catalog: &Catalog, service: &str, asked: &str) -> Vec<(Match, &'stat
 }
 
 fn texts<'a>(tool: &'static ToolSpec, about: &'a str) -> Tool<'a> {
-    let also = SAID.iter().find(|(name, _)| *name == tool.name).map(|(_, words)| *words).unwrap_or_default();
+    let also = said(tool.name);
     let argument = |field: &'static Field| Argument { name: field.name, about: field.about, ..Argument::default() };
     Tool { name: tool.name, about, also, arguments: tool.input.iter().map(argument).collect() }
 }

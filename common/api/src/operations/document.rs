@@ -33,11 +33,12 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
-const TAGS: [(&str, &str, &str); 16] = [
+const TAGS: [(&str, &str, &str); 17] = [
     ("knowledge", "Tools", "The tools for sale. Every call is paid"),
     ("messaging", "Messages", "E-mail and texts: sending, your domains, your numbers, your inboxes"),
     ("voice", "Calls", "Voice: placing calls, how your numbers answer, the calls that they took"),
     ("builds", "Sites", "Websites from briefs, built, checked, hosted and changed"),
+    ("compute", "Goals", "Objectives that are planned and reached in several calls, within a budget"),
     ("browser", "Browser", "Tasks on real pages, done in a browser"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),
@@ -331,6 +332,10 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ("path", _) => (example("report.pdf"), "The file's path among the job's files; may contain slashes"),
         (_, path) if path.contains("/checkout_sessions") => {
             (json!({"type": "string", "format": "uuid"}), "The session's id")
+        }
+        ("key", _) => (example("task_0000"), "The output's key, from the list"),
+        (_, path) if path.starts_with("/v1/compute") => {
+            (example("goal_0123456789abcdef0123456789abcdef"), "The goal's id")
         }
         (_, path) if path.starts_with("/v1/requests") => {
             (json!({"type": "string", "format": "uuid"}), "The `request_id` from the answer to the call")

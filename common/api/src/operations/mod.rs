@@ -11,6 +11,7 @@
 pub mod account;
 pub mod approvals;
 pub mod checkout;
+pub mod compute;
 pub mod credits;
 pub mod document;
 #[cfg(test)]
@@ -266,6 +267,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         messaging::OPERATIONS,
         sms::OPERATIONS,
         voice::OPERATIONS,
+        compute::OPERATIONS,
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];

@@ -107,7 +107,7 @@ pub static ACCEPTED: Named = Named {
     shape: Shape::Object(&[
         has("request_id", Shape::Uuid),
         has("tool", Shape::Text),
-        has("status", Shape::Choice(&["processing"])),
+        has("status", Shape::Choice(&["processing", "active"])).about("`active`: a goal, which goes on by itself"),
         has("receipt_id", Shape::Text),
         has("settlement_status", SETTLEMENT),
         has("message", Shape::Text),
@@ -119,6 +119,8 @@ pub static ACCEPTED: Named = Named {
         may("sms", Shape::Object(TEXTS)).about("For texts"),
         may("call", Shape::Object(CALL)).about("For calls"),
         may("build", Shape::Object(BUILD)).about("For websites"),
+        may("goal_id", Shape::Text).about("For goals: read it at /v1/compute/{goal_id}"),
+        may("goal", Shape::Object(GOAL)).about("For goals"),
         IGNORED,
     ]),
 };
@@ -128,6 +130,9 @@ static TEXTS: &[Member] =
 
 static BUILD: &[Member] =
     &[may("lead_capture_email", Shape::Text).about("Where messages of the site's form go, if you said that")];
+
+static GOAL: &[Member] =
+    &[has("objective", Shape::Text), has("budget_usdc", Shape::OrNull(&Shape::Number)), has("deadline", Shape::Time)];
 
 static CALL: &[Member] = &[
     has("target_numbers", Shape::List(&Shape::Text)),

@@ -210,7 +210,8 @@ pub async fn create(
     call: Option<Call<'_>>,
     now: Timestamp,
 ) -> Result<LinkToken, CreateError> {
-    let source = limit::name_of(limit::source());
+    // A goal's call has no source: it counts for its agent.
+    let source = limit::source().map_or_else(|| format!("agent:{}", approval.agent_id), |at| limit::name_of(Some(at)));
     if !daily::take(db, format!("RATE#{source}#approval"), MAX_OF_SOURCE_A_DAY, now).await? {
         let (limit, reset_secs) = (MAX_OF_SOURCE_A_DAY.into(), daily::secs_left(now));
         let taken = Taken { policy: "approval", limit, window_secs: 24 * 3600, remaining: 0, reset_secs };

@@ -32,12 +32,13 @@ use ledger::payments::settle::{Found, JobPayment, Settled, Settler};
 use ledger::signing::ReceiptSigner;
 use platform::config::ChainConfig;
 use platform::http::{limit, log};
+use platform::store::jobs;
 use platform::store::queue::{self, Message};
 use platform::store::{Blobs, BoxFuture, Db, Queue, StoreError};
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tools::{ErrorCode, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable, Wait};
+use tools::{ErrorCode, Funds, Output, Reporter, Runner, Task, ToolError, Toolbox, Unavailable, Wait};
 
 use super::input::Unread;
 use super::job::{Job, Lane, Place, RETENTION, Settlement, Step, StoredResult};
@@ -176,7 +177,13 @@ impl Engine {
     pub async fn advance(&self, mut job: Job, patience: RunMode) -> Result<Job, StoreError> {
         loop {
             let moved = match job.next_step() {
-                Step::Rest => return Ok(job),
+                Step::Rest => {
+                    // Its goal goes on. What is lost here only delays the goal until its next look.
+                    if let Some(from) = job.charge.purse {
+                        jobs::wake(&self.db, &*self.queues.tools, from.goal).await;
+                    }
+                    return Ok(job);
+                }
                 Step::Settle if patience == RunMode::Caller && job.outcome.is_some() => self.leave(&mut job).await,
                 Step::Work if patience == RunMode::Caller && limit::time_left() < self.needed(&job) => {
                     self.leave(&mut job).await
@@ -565,8 +572,9 @@ impl Engine {
             price: job.price,
             request_id: job.request_id,
             agent: job.agent,
-            wallet_signed: job.charge.token.is_none(),
+            wallet_signed: job.charge.token.is_none() && job.charge.purse.is_none(),
             token: job.charge.token,
+            funds: job.wallet.map(|wallet| Funds { wallet, card: job.charge.card, at: job.created }),
             is_over,
             deadline,
             reporter,

@@ -18,6 +18,7 @@ use base::ids::{AgentId, ReceiptId, RequestId};
 use base::money::Usdc;
 pub use base::tool_result::Progress;
 use base::tool_result::{ErrorCode, Mode, ToolError};
+use evm::Address;
 use evm::authorization::Authorization;
 use ledger::charge::{Charge, Purchase};
 use ledger::cost::Cost;
@@ -30,7 +31,7 @@ use platform::store::Key;
 use serde::{Deserialize, Serialize};
 use tools::files;
 pub use tools::spec::Lane;
-use tools::spec::TOP_UP;
+use tools::spec::{TOP_UP, ToolSpec};
 use uuid::Uuid;
 
 use super::input::StoredInput;
@@ -111,6 +112,9 @@ pub struct Job {
     pub request_id: RequestId,
     pub tool: String,
     pub agent: AgentId,
+    /// The owner's wallet, for work that buys for it ([`tools::spec::ToolSpec::buys`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wallet: Option<Address>,
     /// The validated input, or where it is stored.
     pub input: StoredInput,
     /// JSON of what an asked quote fixed for the work.
@@ -263,6 +267,67 @@ pub enum Place {
 }
 
 impl Job {
+    /// A job whose money is here and whose work has not begun: nobody holds it, and it is due now. It takes its lane from the tool.
+    pub fn begun(
+        tool: &ToolSpec,
+        agent: AgentId,
+        request_id: RequestId,
+        input: StoredInput,
+        price: Usdc,
+        charge: Charge,
+        now: Timestamp,
+    ) -> Job {
+        Job {
+            request_id,
+            tool: tool.name.to_owned(),
+            agent,
+            wallet: None,
+            input,
+            locked: None,
+            price,
+            receipt_id: ReceiptId::of(request_id, now),
+            payment: None,
+            charge,
+            ordered: None,
+            sold: None,
+            sold_by: None,
+            handed_until: None,
+            goes_on: false,
+            woken: 0,
+            claimed_until: None,
+            progress: None,
+            rating: None,
+            review: None,
+            rating_proven: false,
+            settlement: Settlement::Settled,
+            overlap: false,
+            vouches: false,
+            reorganized: false,
+            intent: None,
+            transaction: None,
+            refusal: None,
+            outcome: None,
+            result: None,
+            error: None,
+            credited: None,
+            charged: None,
+            kept: None,
+            used: Usage::NONE,
+            attempt: 0,
+            settled_in: 0,
+            put_down: 0,
+            queued_at: None,
+            watched: false,
+            lease_until: None,
+            holder: None,
+            created: now,
+            updated: now,
+            open: Some(open_shard(request_id, tool.lane)),
+            due: Some(now),
+            expires: now.plus(tool.retention).secs(),
+        }
+    }
+
     pub fn status(&self) -> Status {
         match self.outcome {
             Some(Outcome::Completed) => Status::Completed,
@@ -465,7 +530,6 @@ pub fn shard_name(shard: u8, lane: Lane) -> String {
 #[cfg(test)]
 mod tests {
     use aws_sdk_dynamodb::types::AttributeValue;
-    use evm::Address;
     use platform::store::db::Item;
 
     use super::*;
@@ -527,6 +591,7 @@ mod tests {
             request_id,
             tool: "web_read".to_owned(),
             agent: AgentId::of(wallet),
+            wallet: None,
             input: StoredInput::Inline(format!(r#"{{"url":"https://example.com/{}"}}"#, "x".repeat(80))),
             locked: None,
             price: Usdc::from_micro(2_000),

@@ -123,6 +123,7 @@ impl<'a> Allowance<'a> {
             agent: self.agent,
             wallet_signed: false,
             token: None,
+            funds: None,
             is_over: false,
             deadline: self.clock().now().plus(runner.spec.deadline),
             reporter: Reporter::default(),
