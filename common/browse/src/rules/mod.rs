@@ -14,10 +14,12 @@ mod fields;
 mod fill;
 mod find;
 mod finish;
+mod login;
 mod mail;
 mod moves;
 mod names;
 mod output;
+mod pairs;
 mod pick;
 mod read;
 mod repeat;
@@ -305,5 +307,7 @@ impl Plan {
     }
 }
 
+#[cfg(test)]
+mod phrases;
 #[cfg(test)]
 mod tests;

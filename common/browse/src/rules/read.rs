@@ -5,7 +5,7 @@ use super::clause::{Clause, clauses};
 use super::step::{Step, What};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{answer, choose, doubts, fill, mail, special, verbs};
+use super::{answer, choose, doubts, fill, login, mail, pairs, special, verbs};
 
 /// Longest task, in bytes.
 const MOST_TASK: usize = 8_000;
@@ -105,6 +105,15 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
     }
     let next_finds = next.is_some_and(|n| n.tokens.first().is_some_and(|t| t.is(&["find", "locate"])));
     let rest = &tokens[1..];
+    // A line of a list of details: "Name: Ada".
+    if pairs::is_line(tokens) && !first.is(&["click", "press", "open", "select", "choose", "answer", "tell", "return"])
+    {
+        return pairs::details(tokens).map(|list| fill::steps(&list));
+    }
+    // "Fill in the form:", with its details on the lines behind.
+    if next.is_some_and(|n| pairs::is_line(&n.tokens)) && introduces(first, rest) {
+        return Some(Vec::new());
+    }
 
     match first.low.as_str() {
         _ if first.quoted => None,
@@ -120,7 +129,9 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "double" | "right" if rest.first().is_some_and(|t| t.is(&["click"])) => {
             verbs::click(first, &rest[1..], reading)
         }
-        "select" | "choose" | "pick" | "set" | "use" | "mark" => choose::read(first, rest, reading),
+        "select" | "choose" | "pick" | "set" | "change" | "update" | "use" | "mark" => {
+            choose::read(first, rest, reading)
+        }
         "check" | "tick" | "uncheck" | "untick" | "enable" | "disable" | "toggle" | "turn" => {
             choose::check(first, rest, reading)
         }
@@ -133,7 +144,7 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
             Some(vec![What::Screenshot])
         }
         "search" => fill::search(rest),
-        "log" | "login" | "sign" if !fill::is_log_out(rest) => fill::log_in(rest),
+        "log" | "login" | "sign" if !login::is_log_out(rest) => login::read(rest),
         "drag" | "move" => special::drag(rest),
         "expand" | "collapse" | "unfold" => verbs::expand(rest),
         "switch" => verbs::switch(rest, reading),
@@ -143,6 +154,9 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "focus" => verbs::focus(rest, reading),
         "highlight" => Some(vec![What::Highlight(Target::read(rest))]),
         "submit" => verbs::submit(rest, reading),
+        "send" if rest.iter().all(|t| t.is(&["the", "it", "form", "message", "this", "off", "my", "request"])) => {
+            Some(vec![What::Submit])
+        }
         "close" | "dismiss" => verbs::close(rest, reading),
         "generate" | "solve" | "sort" | "order" | "buy" | "book" => special::clause(first, rest),
         "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
@@ -152,4 +166,11 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         }
         _ => verbs::generic(first, rest, reading),
     }
+}
+
+/// Whether a clause only says that a list of details follows.
+fn introduces(first: &Token, rest: &[Token]) -> bool {
+    let is_fill = first.is(&["fill", "enter", "complete", "type", "use", "using", "with", "input", "put"]);
+    let rest = if rest.first().is_some_and(|t| t.is(&["in", "out", "up"])) { &rest[1..] } else { rest };
+    is_fill && (rest.is_empty() || pairs::lead(rest) == rest.len())
 }

@@ -268,7 +268,8 @@ impl Target {
                 target.theirs = true;
             } else if token.is(&["all", "every", "each", "both"]) && bare {
                 target.many = Many::All;
-            } else if let Some(found) = ordinal(low).filter(|_| bare) {
+            } else if let Some(found) = ordinal(low).filter(|_| bare && !next.is_some_and(|n| n.is(&["name", "names"])))
+            {
                 target.ordinal = Some(found);
             } else if let Some(n) = count(low).filter(|n| bare && *n > 1 && next.is_some()) {
                 target.many = Many::Some(n);
