@@ -5,6 +5,7 @@
 mod acts;
 mod answer;
 mod calendar;
+mod cart;
 mod choose;
 mod clause;
 mod dates;
@@ -24,6 +25,7 @@ mod pick;
 mod read;
 mod repeat;
 mod run;
+mod shop;
 mod special;
 mod step;
 mod target;

@@ -207,3 +207,77 @@ fn variants_and_quantities_are_chosen() {
 fn values_of_a_page_are_told() {
     kettle().says("Could you tell me the price?", &json!("$35.00"));
 }
+
+/// A list of products, one of them sold out, and a cart.
+fn shop() -> Site {
+    let product = |id: &str, name: &str, price: &str, top: i64| {
+        vec![
+            json!({"id": format!("{id}-h"), "role": "heading", "tag": "h3", "name": name, "level": 3, "box": [0, top, 200, 20]}),
+            json!({"id": format!("{id}-a"), "role": "link", "tag": "a", "name": name, "in": format!("{id}-h"),
+                "href": format!("https://a.example/{id}"), "box": [0, top, 200, 20]}),
+            json!({"text": price, "box": [0, top + 20, 80, 20]}),
+        ]
+    };
+    let mut nodes = vec![
+        json!({"id": "home", "role": "link", "tag": "a", "name": "Home", "box": [0, 0, 50, 20]}),
+        json!({"id": "cart", "role": "link", "tag": "a", "name": "Shopping basket (0)", "box": [60, 0, 90, 20]}),
+        json!({"id": "help", "role": "link", "tag": "a", "name": "Contact us", "box": [160, 0, 90, 20]}),
+    ];
+    nodes.extend(product("pot", "Tea Pot", "$12.00", 100));
+    nodes.push(json!({"text": "Sold out", "box": [100, 120, 80, 20]}));
+    nodes.extend(product("red", "Red Kettle", "$35.00", 200));
+    nodes.push(button("red-add", "Add to basket", 220));
+    nodes.extend(product("blue", "Blue Mug", "$8.50", 300));
+    nodes.push(button("blue-add", "Add to basket", 320));
+    nodes.extend(product("cup", "Cup", "$3.00", 400));
+    let mut cup = kettle().pages.remove(0);
+    set(&mut cup, "h", |node| node.name = "Cup".to_owned());
+    let cart = page(
+        "Cart",
+        &json!([
+            {"id": "c", "role": "heading", "tag": "h1", "name": "Your cart", "level": 1, "box": [0, 0, 200, 20]},
+            {"text": "Blue Mug", "cell": [1, 1, 0], "box": [0, 30, 80, 20]},
+            {"id": "del1", "role": "button", "name": "Remove", "cell": [1, 1, 1], "box": [100, 30, 80, 20]},
+            {"text": "Red Kettle", "cell": [1, 2, 0], "box": [0, 60, 80, 20]},
+            {"id": "del2", "role": "button", "name": "Remove", "cell": [1, 2, 1], "box": [100, 60, 80, 20]},
+            {"text": "Total", "cell": [1, 3, 0], "box": [0, 90, 80, 20]},
+            {"text": "$43.50", "cell": [1, 3, 1], "box": [100, 90, 80, 20]},
+        ]),
+    );
+    let contact = page(
+        "Contact",
+        &json!([
+            {"id": "h1", "role": "heading", "tag": "h1", "name": "Contact", "level": 1, "box": [0, 0, 200, 20]},
+            {"text": "Phone: +1 415 555 0100", "box": [0, 30, 200, 20]},
+        ]),
+    );
+    let leads = vec![("cart", 1), ("cup-a", 2), ("help", 3)];
+    Site { pages: vec![page("Shop", &json!(nodes)), cart, cup, contact], leads }
+}
+
+#[test]
+fn carts_are_filled_and_emptied() {
+    let site = shop();
+    for (task, acts) in [
+        ("Add the Red Kettle to the cart", vec!["red-add"]),
+        ("Please add two Blue Mugs to the basket", vec!["blue-add", "blue-add"]),
+        ("Add a Cup to the cart", vec!["cup-a", "add"]),
+        ("Add 3 Cups to the bag, then go to the cart", vec!["cup-a", "many=3", "add"]),
+        ("Go to the cart and remove the Red Kettle from the cart", vec!["cart", "del2"]),
+        ("Remove the Red Kettle from my basket", vec!["cart", "del2"]),
+        (
+            "I'd like you to open the Cup page, choose size Large and then add it to the cart",
+            vec!["cup-a", "size=Large", "add"],
+        ),
+    ] {
+        let (done, end) = site.play(task);
+        assert_eq!(done, acts, "{task}: {end:?}");
+    }
+    // The next product's button is not the button of what is sold out, or of what is not there.
+    for task in ["Add the Tea Pot to the cart", "Add the Green Kettle to the cart"] {
+        let (done, end) = site.play(task);
+        assert!(done.is_empty() || done == ["pot-a"], "{task}: {done:?}");
+        assert!(matches!(end, Decision::GiveUp { .. }), "{task}: {end:?}");
+    }
+    site.says("Go to the cart. What is the total?", &json!("$43.50"));
+}

@@ -5,7 +5,7 @@ use super::clause::{Clause, clauses};
 use super::step::{Step, What};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{answer, choose, doubts, fill, login, mail, pairs, special, verbs};
+use super::{answer, choose, doubts, fill, login, mail, pairs, shop, special, verbs};
 
 /// Longest task, in bytes.
 const MOST_TASK: usize = 8_000;
@@ -115,12 +115,15 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         return Some(Vec::new());
     }
 
+    if let Some(steps) = shop::read(first, rest) {
+        return Some(steps);
+    }
     match first.low.as_str() {
         _ if first.quoted => None,
         "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
         "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
         "switch" | "navigate" | "browse" if verbs::through(rest) => verbs::explore(reading),
-        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "return" if !rest.is_empty() => {
+        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "view" | "proceed" if !rest.is_empty() => {
             verbs::open(first, rest, reading)
         }
         "click" | "tap" | "press" | "hit" | "push" | "doubleclick" | "double-click" | "right-click" => {

@@ -113,6 +113,7 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
         What::Search { text, parts } => fields::search(page, text, parts, memo, run),
         What::Submit => submit(page, memo),
+        What::Cart(cart) => super::cart::play(page, cart, memo, run),
         What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
         What::Time { text, field } => calendar::time(page, text, field.as_ref(), memo, run),
         What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),

@@ -140,6 +140,7 @@ pub enum What {
         parts: Vec<(Vec<String>, String)>,
     },
     Submit,
+    Cart(super::shop::Cart),
     Date {
         date: Date,
         field: Option<Target>,
