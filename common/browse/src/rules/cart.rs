@@ -48,7 +48,8 @@ fn removes(node: &Node) -> bool {
 }
 
 /// Nodes that name a product, also in the singular.
-fn named(page: &Page<'_>, product: &str) -> Vec<usize> {
+#[must_use]
+pub fn named(page: &Page<'_>, product: &str) -> Vec<usize> {
     let found = page.mentions(product);
     match product.strip_suffix('s') {
         Some(single) if found.is_empty() => page.mentions(single),
@@ -71,7 +72,8 @@ fn is_other(page: &Page<'_>, from: usize, at: usize) -> bool {
 }
 
 /// The nodes of a product's block behind its name.
-fn block<'a>(page: &Page<'a>, from: usize) -> Vec<(usize, &'a Node)> {
+#[must_use]
+pub fn block<'a>(page: &Page<'a>, from: usize) -> Vec<(usize, &'a Node)> {
     let nodes: &'a [crate::view::Node] = &page.view.nodes;
     let mut out = Vec::new();
     let mut priced = false;
@@ -125,7 +127,8 @@ fn offer<'a>(page: &Page<'a>, anchors: &[usize], does: impl Fn(&Node) -> bool) -
 }
 
 /// Different things that hold the words of the product: which is meant, nobody knows.
-fn is_unclear(page: &Page<'_>, anchors: &[usize]) -> bool {
+#[must_use]
+pub fn is_unclear(page: &Page<'_>, anchors: &[usize]) -> bool {
     let titles = anchors.iter().map(|at| &page.view.nodes[*at]).filter(|n| n.role == "heading" || n.role == "link");
     let mut names: Vec<String> = titles.filter(|n| !adds(n)).map(|n| fold(n.words())).collect();
     names.sort_unstable();
@@ -208,7 +211,7 @@ fn quantity(page: &Page<'_>, anchors: &[usize], button: usize, count: usize) -> 
         let names = format!("{} {} {}", node.name, page.label(*at), node.hint.as_deref().unwrap_or_default());
         let named = parts(&names).iter().any(|w| matches!(w.as_str(), "quantity" | "qty" | "amount" | "pieces"));
         let belongs = near.contains(at) || (anchors.is_empty() && at.abs_diff(button) < 8);
-        belongs && named && (node.takes_text() || node.options.iter().any(|o| *o == wanted))
+        belongs && named && (node.takes_text() || node.options.contains(&wanted))
     })?;
     let id = id.to_owned();
     Some(if node.takes_text() {

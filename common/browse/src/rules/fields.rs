@@ -266,6 +266,9 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
 /// Fills a search: one box, or a form in which every part has its field.
 pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], memo: &mut Memo, run: &mut Run) -> Move {
     let fields: Vec<_> = page.elements().filter(|(_, n, _)| n.takes_text() && !n.is("readonly")).collect();
+    if !memo.acted {
+        run.known = page.elements().filter(|(_, n, _)| n.role == "link").map(|(_, n, _)| fold(&n.name)).collect();
+    }
     if memo.acted {
         return Move::Finished;
     }

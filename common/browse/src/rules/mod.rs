@@ -4,6 +4,7 @@
 
 mod acts;
 mod answer;
+mod ask;
 mod calendar;
 mod cart;
 mod choose;
@@ -23,6 +24,7 @@ mod output;
 mod pairs;
 mod pick;
 mod read;
+mod records;
 mod repeat;
 mod run;
 mod shop;
@@ -95,6 +97,8 @@ struct Run {
     sure: bool,
     /// The value that a step found or copied.
     kept: Option<String>,
+    /// Names of the links before a search: they are no results of it.
+    known: Vec<String>,
     /// What was found last; "their address" belongs to it.
     context: Option<String>,
     /// What was read, with the words that asked for it.
@@ -104,6 +108,8 @@ struct Run {
     edited: bool,
     /// Texts of the page before the last act.
     texts: Vec<String>,
+    /// How many files the page had given before the last act.
+    downloads: usize,
     /// The last act was a click.
     clicks: bool,
     /// The element that was clicked last.
@@ -146,11 +152,13 @@ impl Plan {
         let run = Run {
             sure: true,
             kept: None,
+            known: Vec::new(),
             context: None,
             answers: Vec::new(),
             has_schema: output_schema.is_some(),
             edited: false,
             texts: Vec::new(),
+            downloads: 0,
             clicks: false,
             clicked: None,
             last: None,
@@ -255,6 +263,7 @@ impl Plan {
             };
         }
         self.run.texts = view.nodes.iter().map(|n| n.words().to_owned()).collect();
+        self.run.downloads = view.downloads.len();
         self.run.clicks = matches!(action, Action::Click { .. } | Action::ClickAt { .. });
         if let Action::Click { id, .. } = &action {
             self.run.clicked = Some(id.clone());

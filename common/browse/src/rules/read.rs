@@ -5,7 +5,7 @@ use super::clause::{Clause, clauses};
 use super::step::{Step, What};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{answer, choose, doubts, fill, login, mail, pairs, shop, special, verbs};
+use super::{ask, choose, doubts, fill, login, mail, pairs, shop, special, verbs};
 
 /// Longest task, in bytes.
 const MOST_TASK: usize = 8_000;
@@ -22,6 +22,8 @@ pub struct Reading {
     pub optional: bool,
     /// A value was found or copied.
     pub kept: bool,
+    /// The clause before looked for a thing, and this one asks about it.
+    pub asks_of_found: bool,
     pub steps: Vec<Step>,
 }
 
@@ -100,6 +102,7 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         reading.context = Some(super::clause::phrase(&tokens[1..])).filter(|p| !p.is_empty());
         return Some(Vec::new());
     }
+    reading.asks_of_found = reading.explore && clause.follows;
     if !clause.follows {
         reading.explore = false;
     }
@@ -120,9 +123,11 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
     }
     match first.low.as_str() {
         _ if first.quoted => None,
+        "find" | "look" | "check" | "see" | "identify" if ask::is_value(rest) => ask::read(first, rest, reading),
         "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
         "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
         "switch" | "navigate" | "browse" if verbs::through(rest) => verbs::explore(reading),
+        "return" if rest.first().is_some_and(|t| t.is(&["to", "back"])) => verbs::open(first, rest, reading),
         "open" | "visit" | "go" | "navigate" | "load" | "browse" | "view" | "proceed" if !rest.is_empty() => {
             verbs::open(first, rest, reading)
         }
@@ -163,9 +168,10 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "close" | "dismiss" => verbs::close(rest, reading),
         "generate" | "solve" | "sort" | "order" | "buy" | "book" => special::clause(first, rest),
         "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
-        "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is"
-        | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
-            answer::read_each(first, rest).map(|questions| questions.into_iter().map(What::Ask).collect())
+        "let" | "show" if !rest.first().is_some_and(|t| t.is(&["me"])) => None,
+        "let" | "show" | "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how"
+        | "which" | "is" | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
+            ask::read(first, rest, reading)
         }
         _ => verbs::generic(first, rest, reading),
     }

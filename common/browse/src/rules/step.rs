@@ -140,6 +140,8 @@ pub enum What {
         parts: Vec<(Vec<String>, String)>,
     },
     Submit,
+    /// Goes to the page of this name, unless it is there.
+    Visit(String),
     Cart(super::shop::Cart),
     Date {
         date: Date,
