@@ -37,9 +37,10 @@ impl Site {
             };
             done = Some(Outcome::default());
             match action {
-                Action::Type { id: Some(id), text, .. } => {
+                Action::Type { id: Some(id), text, enter, .. } => {
                     acts.push(format!("{id}={text}"));
                     set(view, &id, |node| node.value = Some(text));
+                    at = self.leads.iter().find(|(lead, _)| enter && *lead == id).map_or(at, |(_, page)| *page);
                 }
                 Action::Set { id, value } => {
                     acts.push(format!("{id}={value}"));
@@ -280,4 +281,100 @@ fn carts_are_filled_and_emptied() {
         assert!(matches!(end, Decision::GiveUp { .. }), "{task}: {end:?}");
     }
     site.says("Go to the cart. What is the total?", &json!("$43.50"));
+}
+
+#[test]
+fn questions_are_answered_where_the_thing_stands() {
+    let site = shop();
+    for (task, answer) in [
+        ("Tell me the price of the Red Kettle", json!("$35.00")),
+        ("How much does the Blue Mug cost?", json!("$8.50")),
+        ("Find the price of the Tea Pot", json!("$12.00")),
+        (
+            "Get the availability and price of the Tea Pot",
+            json!({"availability of tea pot": "Sold out", "price of tea pot": "$12.00"}),
+        ),
+        ("List the names of all products", json!(["Tea Pot", "Red Kettle", "Blue Mug", "Cup"])),
+        (
+            "Get the names and prices of the first two products",
+            json!([
+                {"name": "Tea Pot", "price": "$12.00"}, {"name": "Red Kettle", "price": "$35.00"},
+            ]),
+        ),
+        ("What is the name of the first product?", json!("Tea Pot")),
+        ("How many products are there?", json!(4)),
+        ("return the phone number on the contact page", json!("+1 415 555 0100")),
+        ("What is the total in the cart?", json!("$43.50")),
+    ] {
+        site.says(task, &answer);
+    }
+    // What the page does not say of it, the next product does not say either.
+    let (_, end) = site.play("What is the availability of the Blue Mug?");
+    assert!(matches!(end, Decision::GiveUp { .. }), "{end:?}");
+}
+
+/// A page of articles with a search, its results, and an article.
+fn journal() -> Site {
+    let link = |id: &str, name: &str, top: i64| {
+        json!({"id": id, "role": "link", "tag": "a", "name": name,
+        "href": format!("https://a.example/{id}"), "box": [0, top, 200, 20]})
+    };
+    let menu = || vec![link("home", "Home", 0), link("about", "About", 0)];
+    let mut start = menu();
+    start.extend([
+        json!({"id": "q", "role": "searchbox", "tag": "input", "name": "Search", "value": "", "box": [0, 30, 200, 20]}),
+        button("go", "Go", 30),
+        link("bees", "The secret life of bees", 60),
+        link("ants", "Ants", 90),
+        link("list", "Price list (PDF)", 120),
+        link("terms", "Download terms", 150),
+        link("n", "Next page", 180),
+    ]);
+    let mut results = menu();
+    results.extend([
+        json!({"text": "2 results for bees", "box": [0, 30, 200, 20]}),
+        link("r1", "Bees in town", 60),
+        link("r2", "Honey bees", 90),
+    ]);
+    let article = json!([
+        {"id": "t", "role": "heading", "tag": "h1", "name": "The secret life of bees", "level": 1, "box": [0, 0, 200, 20]},
+        {"text": "By Ada Lovelace", "box": [0, 30, 200, 20]},
+    ]);
+    let pages = vec![page("Journal", &json!(start)), page("Results", &json!(results)), page("Article", &article)];
+    Site { pages, leads: vec![("q", 1), ("bees", 2)] }
+}
+
+#[test]
+fn pages_are_searched_turned_and_opened() {
+    let site = journal();
+    for (task, acts) in [
+        ("Search for \"bees\" and open the first result", vec!["q=bees", "r1"]),
+        ("Search for bees, then open the second result", vec!["q=bees", "r2"]),
+        ("Open the article about bees", vec!["bees"]),
+        ("Open the third link", vec!["bees"]),
+        ("Go to the about page", vec!["about"]),
+        ("go to the next page", vec!["n"]),
+        ("Download the price list", vec!["list"]),
+    ] {
+        let (done, end) = site.play(task);
+        assert_eq!(done, acts, "{task}: {end:?}");
+    }
+    site.says("Find the article about bees and tell me its author", &json!("Ada Lovelace"));
+    site.says("Search for bees. How many results are there?", &json!(2));
+    let (done, _) = site.play("Scroll to the bottom");
+    assert!(done[0].starts_with("Scroll"), "{done:?}");
+}
+
+#[test]
+fn conditions_exceptions_and_repetition_stay_refused() {
+    for (task, part) in [
+        ("Add the Red Kettle to the cart if it costs less than 20 dollars", "if it costs"),
+        ("Add all products except the Tea Pot to the cart", "except"),
+        ("Add the cheapest product to the cart unless it is sold out", "unless"),
+        ("Click Next until you see the Red Kettle", "until"),
+        ("Fill in Name with Ada, but do not send the form", "not"),
+        ("Log in as ada", "Log in as ada"),
+    ] {
+        refused(task, part);
+    }
 }

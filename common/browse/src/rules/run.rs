@@ -115,6 +115,7 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
         What::Search { text, parts } => fields::search(page, text, parts, memo, run),
         What::Submit => submit(page, memo),
+        What::Download(name) => acts::download(page, name, memo, run),
         What::Visit(name) => visit(page, name, memo, run),
         What::Cart(cart) => super::cart::play(page, cart, memo, run),
         What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
@@ -140,7 +141,7 @@ fn ask(step: &Step, page: &Page<'_>, question: &answer::Question, memo: &mut Mem
         return Move::Finished;
     }
     let opened = match question {
-        answer::Question::Value { words, of: Some(of) } if memo.phase == 1 && !page.mentions(of).is_empty() => {
+        answer::Question::Value { words, of: Some(of) } if memo.phase == 1 && is_about(page, of) => {
             answer::answer(page, &answer::Question::Value { words: words.clone(), of: None })
         }
         _ => None,
@@ -161,12 +162,16 @@ fn ask(step: &Step, page: &Page<'_>, question: &answer::Question, memo: &mut Mem
     if run.has_schema { Move::Finished } else { wait_or(memo, not_found(&step.said)) }
 }
 
+/// Whether the page's title or first heading says these words.
+fn is_about(page: &Page<'_>, words: &str) -> bool {
+    let wants = parts(words);
+    let head = page.view.nodes.iter().find(|n| n.level == Some(1)).map(|n| parts(&n.name));
+    holds(&parts(&page.view.title), &wants) || head.is_some_and(|head| holds(&head, &wants))
+}
+
 /// Goes to a page by its link, unless the page says that it is the one.
 fn visit(page: &Page<'_>, name: &str, memo: &mut Memo, run: &mut Run) -> Move {
-    let words = parts(name);
-    let head = page.view.nodes.iter().find(|n| n.level == Some(1)).map(|n| parts(&n.name));
-    let is_there = holds(&parts(&page.view.title), &words) || head.is_some_and(|head| holds(&head, &words));
-    if memo.acted || is_there {
+    if memo.acted || is_about(page, name) {
         return Move::Finished;
     }
     let target = Target { said: name.to_owned(), name: name.to_owned(), full: name.to_owned(), ..Target::default() };

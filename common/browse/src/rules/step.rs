@@ -140,6 +140,8 @@ pub enum What {
         parts: Vec<(Vec<String>, String)>,
     },
     Submit,
+    /// The file of this name.
+    Download(String),
     /// Goes to the page of this name, unless it is there.
     Visit(String),
     Cart(super::shop::Cart),

@@ -41,6 +41,15 @@ pub fn address(text: &str) -> Option<String> {
 
 /// "open https://…", "go back", "go to the Pricing page".
 pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
+    if verb.is(&["open", "view", "visit"])
+        && reading.explore
+        && matches!(rest, [it] if it.is(&["it", "that"]))
+        && let Some(context) = &reading.context
+    {
+        let target =
+            Target { said: context.clone(), name: context.clone(), full: context.clone(), ..Target::default() };
+        return Some(vec![What::Click { target, how: How::Once, explore: false }]);
+    }
     if let Some((at, url)) = rest.iter().enumerate().find_map(|(at, t)| Some((at, address(&t.text)?))) {
         // What follows an address is a step of its own, or not understood.
         let dull = ["in", "the", "a", "browser", "page", "website", "site", "new", "tab", "first", "and"];
@@ -53,6 +62,9 @@ pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     let to = rest.iter().take_while(|t| t.is(&["to", "into", "up"])).count();
     if verb.is(&["go", "navigate", "return"]) && to == 0 {
         return None;
+    }
+    if let Some(words) = topic(&rest[to..]) {
+        return Some(vec![click_step(Target::read(words), How::Once, reading)]);
     }
     let mut rest: Vec<Token> = rest[to..].to_vec();
     // "the Pricing page": pages are reached by their links.
@@ -172,6 +184,22 @@ fn several(tokens: &[Token]) -> Vec<&[Token]> {
     out
 }
 
+/// The words that a page shows of "the article about bees": "bees".
+#[must_use]
+pub fn topic(rest: &[Token]) -> Option<&[Token]> {
+    const THINGS: &[&str] = &[
+        "article", "post", "page", "product", "book", "story", "news", "entry", "recipe", "item", "question", "event",
+        "job", "video", "one",
+    ];
+    let start = rest.iter().take_while(|t| t.is(&["the", "a", "an", "for", "blog", "news"])).count();
+    let about = rest.get(start + 1)?;
+    let is_thing = rest.get(start).is_some_and(|t| t.is(THINGS));
+    let link = about.is(&["about", "on", "called", "titled", "named", "regarding"]);
+    let words = &rest[start + 2..];
+    let words = words.split_first().filter(|(t, _)| t.is(&["the", "a"])).map_or(words, |(_, more)| more);
+    (is_thing && link && !words.is_empty()).then_some(words)
+}
+
 /// Whether "through the file tree", "between the tabs" follows.
 #[must_use]
 pub fn through(rest: &[Token]) -> bool {
@@ -199,6 +227,16 @@ pub fn find(rest: &[Token], reading: &mut Reading) -> Read {
             .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
         reading.kept = true;
         return Some(vec![What::Word { ordinal, area }]);
+    }
+    if let Some(words) = topic(rest) {
+        let phrase = words.iter().find(|t| t.quoted).map_or_else(|| fold(&joined(words)), |t| fold(&t.text));
+        reading.context = Some(phrase.clone());
+        return Some(vec![What::Find(Target {
+            name: phrase.clone(),
+            full: phrase,
+            said: joined(rest),
+            ..Target::default()
+        })]);
     }
     let target = reading.target(rest);
     // What is found says where the next steps are.
@@ -389,6 +427,9 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
         target.many = Many::All;
     }
     target.ordinal = words.iter().find_map(|t| ordinal(&t.low)).filter(|o| *o != Ordinal::Last(1) || words.len() > 1);
+    if verb.is(&["download"]) && !phrase.is_empty() && target.ordinal.is_none() {
+        return Some(vec![What::Download(phrase)]);
+    }
     if !phrase.is_empty() && target.ordinal.is_none() {
         target.near = Some((Relation::Of, phrase));
     } else if let Some(context) = &reading.context {
