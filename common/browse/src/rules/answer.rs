@@ -49,7 +49,10 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     if first.is(&["is", "are", "does", "when", "where", "who"]) {
         return None;
     }
-    let dull = ["me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current"];
+    let dull = [
+        "me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current", "my",
+        "your",
+    ];
     let start = rest.iter().take_while(|t| t.is(&dull)).count();
     let rest = &rest[start..];
     let all = fold(&joined(rest));
@@ -137,6 +140,10 @@ pub fn answer(page: &Page<'_>, question: &Question) -> Option<(Value, bool)> {
             (!found.is_empty()).then(|| (json!(found.len()), sure && !drawn && !page.view.cut))
         }
         Question::Value { words, of: Some(of) } => of_thing(page, words, of).or_else(|| value(page, words, Some(of))),
+        // "By Ada" is no label: its own rule comes first.
+        Question::Value { words, of: None } if words == "author" => {
+            plain_value(page, words).or_else(|| value(page, words, None))
+        }
         Question::Value { words, of: None } => value(page, words, None).or_else(|| plain_value(page, words)),
         Question::Rows => None,
     }
@@ -164,7 +171,7 @@ const SYNONYMS: &[&[&str]] = &[
     &["email", "email address", "e-mail", "e-mail address", "mail"],
     &["price", "cost", "unit price"],
     &["total", "grand total", "order total", "total price", "total amount", "amount due"],
-    &["author", "written by", "by"],
+    &["author", "written by"],
     &["opening hours", "hours", "opening times"],
     &["availability", "stock", "status"],
 ];

@@ -25,7 +25,8 @@ const ATTRIBUTES: &[&str] = &[
     "status",
 ];
 /// Words before what is asked.
-const DULL: &[&str] = &["me", "us", "out", "the", "a", "an", "what", "is", "are", "know", "please", "back"];
+const DULL: &[&str] =
+    &["my", "your", "me", "us", "out", "the", "a", "an", "what", "is", "are", "know", "please", "back"];
 /// Pages that are already there.
 const HERE: &[&str] = &[
     "this", "that", "current", "same", "product", "next", "opened", "new", "web", "results", "result", "first", "main",

@@ -142,6 +142,9 @@ fn add(page: &Page<'_>, product: &str, count: usize, memo: &mut Memo, run: &mut 
         return Move::Finished;
     }
     let anchors = if product.is_empty() { Vec::new() } else { named(page, product) };
+    // "it" is what the page is about.
+    let heads = || page.view.nodes.iter().position(|n| n.level == Some(1) && n.role == "heading");
+    let anchors = if product.is_empty() { heads().into_iter().collect() } else { anchors };
     if is_unclear(page, &anchors) && memo.done == 0 {
         return Move::Stuck("target_not_found", format!("several products are called \"{product}\""));
     }
@@ -150,7 +153,7 @@ fn add(page: &Page<'_>, product: &str, count: usize, memo: &mut Memo, run: &mut 
         match list.as_slice() {
             [one] if one.node.is("disabled") => Offer::Sold,
             [one] => Offer::Button(one.clone()),
-            _ => Offer::None,
+            _ => offer(page, &anchors, adds),
         }
     } else {
         offer(page, &anchors, adds)

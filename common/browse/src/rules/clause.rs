@@ -1,5 +1,6 @@
 //! Splits the words of a task into clauses, each of which starts with a verb or says where or when the next one holds.
 
+use super::pairs;
 use super::words::{Token, fold, joined};
 
 /// Words that start a clause. Those that are also nouns start one only after a comma, "and" or "then".
@@ -228,6 +229,11 @@ fn leading(tokens: &[Token], words: &[&str]) -> usize {
     let mut at = 0;
     loop {
         let rest = &tokens[at..];
+        // What ends a sentence belongs to it, and "First name" is the name of a field.
+        let ended = at > 0 && matches!(tokens[at - 1].after, Some('.' | '!' | '?' | ';' | '\n'));
+        if ended || matches!(rest, [_, name, ..] if name.is(&["name", "names"])) {
+            return at;
+        }
         let is_said =
             |lead: &&&[&str]| rest.len() >= lead.len() && lead.iter().zip(rest).all(|(word, t)| t.is(&[word]));
         let longest = LEADS.iter().filter(is_said).map(|lead| lead.len()).max();
@@ -308,6 +314,9 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
 fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
     let lead = leading(&tokens, &POLITE);
     tokens.drain(..lead.min(tokens.len()));
+    while tokens.len() > 1 && tokens.last().is_some_and(|t| t.is(&["please", "thanks"])) && !pairs::is_line(&tokens) {
+        tokens.pop();
+    }
     let Some(first) = tokens.first() else { return };
     let mut optional = false;
     if first.is(&["if"]) {

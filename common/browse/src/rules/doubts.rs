@@ -76,7 +76,7 @@ pub fn doubts(tokens: &[Token]) -> Vec<String> {
         } else if token.is(&["when", "once", "while", "after", "as"]) {
             compares && clause.iter().any(|t| t.is(&["is", "are", "was", "gets", "drops", "falls", "reaches"]))
         } else {
-            token.is(&EXCEPT) || is_repeated(tokens, at)
+            token.is(&EXCEPT) || is_repeated(tokens, at) || is_sooner(tokens, at)
         };
         if is_doubt {
             let from = at.saturating_sub(4);
@@ -85,6 +85,12 @@ pub fn doubts(tokens: &[Token]) -> Vec<String> {
     }
     parts.truncate(5);
     parts
+}
+
+/// Whether the end of a sentence turns the order of the steps: "log in and tick the box first".
+fn is_sooner(tokens: &[Token], at: usize) -> bool {
+    let ends = at + 1 == tokens.len() || matches!(tokens[at].after, Some('.' | '!' | '?' | ';' | '\n'));
+    at > 1 && ends && tokens[at].is(&["first", "beforehand"]) && !tokens[at - 1].is(&["the", "on"])
 }
 
 /// Whether a step is to be done again and again: "click Next until …". Waiting and scrolling end by themselves.

@@ -165,7 +165,17 @@ fn named_values(tokens: &[Token]) -> Vec<(String, String)> {
 /// Steps that fill fields with their values.
 #[must_use]
 pub fn steps(pairs: &[pairs::Pair<'_>]) -> Vec<What> {
-    pairs.iter().map(|(name, text)| fill(Value::Text(pairs::text(text)), named(name))).collect()
+    let one = |(name, value): &pairs::Pair<'_>| {
+        let mut text = pairs::text(value);
+        // After "Message:" a sentence has its own full stop.
+        let labelled = name.last().is_some_and(|t| t.after == Some(':'));
+        if let Some(last) = value.last().filter(|_| labelled && value.len() > 2) {
+            let mark = if last.after == Some('\n') { last.mark } else { last.after };
+            text.extend(mark.filter(|mark| matches!(mark, '.' | '?')));
+        }
+        fill(Value::Text(text), named(name))
+    };
+    pairs.iter().map(one).collect()
 }
 
 /// A field by its whole name: of "First name" the first word is no position.

@@ -128,6 +128,13 @@ impl<'a> Page<'a> {
                 scored.push((score, Found { node, id, index, sure: false }));
             }
         }
+        // "the Red Kettle" is a name where nothing looks so.
+        let looks = target.colour.is_some() || target.size.is_some();
+        if scored.is_empty() && looks && !target.full.is_empty() && !target.is_bare() {
+            let name = target.full.clone();
+            let named = Target { name, exact: String::new(), colour: None, size: None, shape: None, ..target.clone() };
+            return self.all(&named);
+        }
         let best = scored.iter().map(|(score, _)| *score).max().unwrap_or_default();
         let slack = if target.near.is_some() || target.many != Many::One { 25 } else { 0 };
         let found: Vec<Found<'a>> =

@@ -88,7 +88,7 @@ fn plain(rest: &[Token]) -> Vec<Token> {
 /// A value as it was written; an exclamation mark belongs to a password.
 fn value(token: &Token) -> String {
     let mut text = token.text.clone();
-    if !token.quoted && token.after == Some('!') {
+    if !token.quoted && (token.after == Some('!') || token.mark == Some('!')) {
         text.push('!');
     }
     text

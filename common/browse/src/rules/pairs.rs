@@ -269,6 +269,8 @@ pub fn text(tokens: &[Token]) -> String {
         let last = n + 1 == tokens.len();
         if let Some(mark) = token.after.filter(|mark| if last { *mark == '!' } else { *mark != '\n' }) {
             out.push(mark);
+        } else if last && token.after == Some('\n') && token.mark == Some('!') {
+            out.push('!');
         }
     }
     out

@@ -164,6 +164,10 @@ fn lists_of_details_are_filled() {
     ] {
         site.acts(task, &all);
     }
+    site.acts(
+        "Fill in the form:\nName: Ada\nMessage: I would like a kettle, please.\nClick Send.",
+        &["name=Ada", "text=I would like a kettle, please.", "send"],
+    );
     refused("Fill in the form with: name Ada Lovelace, shoe size 42", "shoe size 42");
 }
 

@@ -120,7 +120,11 @@ pub fn series(page: &Page<'_>, wanted: &[&str]) -> (Vec<Record>, bool) {
         .rev()
         .filter(|at| lists[*at].len() > 1)
         .max_by_key(|at| (priced(&lists[*at]), lists[*at].len()));
-    let Some(best) = best else { return (Vec::new(), false) };
+    let Some(best) = best else {
+        // A list of one thing looks like no list.
+        let only = lists.iter().take(5).find(|list| list.len() == 1).cloned();
+        return (only.unwrap_or_default(), false);
+    };
     let rivals = (0..lists.len()).filter(|at| *at != best && lists[*at].len() > 1 && *at < 5).count();
     (lists[best].clone(), rivals == 0 || priced(&lists[best]) > 1)
 }

@@ -158,6 +158,13 @@ fn ask(step: &Step, page: &Page<'_>, question: &answer::Question, memo: &mut Mem
         memo.phase = 1;
         return Move::Act(click(&link));
     }
+    // The total of a purchase stands in the cart.
+    let total =
+        matches!(question, answer::Question::Value { words, of: None } if words.split(' ').any(|w| w == "total"));
+    if let Some(link) = super::cart::cart_link(page).filter(|_| total && memo.phase == 0) {
+        memo.phase = 1;
+        return Move::Act(click(link));
+    }
     // The schema's own names are looked for at the end.
     if run.has_schema { Move::Finished } else { wait_or(memo, not_found(&step.said)) }
 }

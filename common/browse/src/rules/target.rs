@@ -275,10 +275,13 @@ impl Target {
                 target.many = Many::Some(n);
             } else if COLOURS.contains(&low) && bare && next.is_some() {
                 target.colour = Some(low.to_owned());
+                full.push(&token.text);
             } else if token.is(&["small", "smaller", "smallest", "little"]) && bare && next.is_some() {
                 target.size = Some(Size::Small);
+                full.push(&token.text);
             } else if token.is(&["large", "larger", "largest", "big", "bigger", "biggest"]) && bare && next.is_some() {
                 target.size = Some(Size::Large);
+                full.push(&token.text);
             } else if token.is(&["colored", "coloured"]) || (token.is(&ARTICLES) && bare) {
                 // Says nothing more.
             } else if token.is(&["text", "input", "search", "radio", "drop", "check", "scroll", "dialog", "tree"])
