@@ -229,9 +229,8 @@ fn leading(tokens: &[Token], words: &[&str]) -> usize {
     let mut at = 0;
     loop {
         let rest = &tokens[at..];
-        // What ends a sentence belongs to it, and "First name" is the name of a field.
-        let ended = at > 0 && matches!(tokens[at - 1].after, Some('.' | '!' | '?' | ';' | '\n'));
-        if ended || matches!(rest, [_, name, ..] if name.is(&["name", "names"])) {
+        // "First name" is the name of a field.
+        if matches!(rest, [_, name, ..] if name.is(&["name", "names"])) {
             return at;
         }
         let is_said =
@@ -269,7 +268,9 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
         let token = &tokens[at];
         // Where the next clause would start, past "and then".
         let skip = leading(&tokens[at..], &JOINERS);
-        let verb = tokens.get(at + skip).is_some_and(is_verb);
+        // "…, please. Click Send": what ends a sentence does not start the next clause.
+        let ended = tokens[at..at + skip].iter().any(|t| matches!(t.after, Some('.' | '!' | '?' | ';' | '\n')));
+        let verb = !ended && tokens.get(at + skip).is_some_and(is_verb);
         let mark = current.last().and_then(|t| t.after);
         // A missing comma: "scroll to the top hit submit".
         let strong = token.is(&["hit", "press", "click"])
