@@ -110,7 +110,9 @@ impl<'a> Page<'a> {
             }
             // A name in quotes is the whole name: "Cancel" is not "Cancel subscription".
             let is_pressed = matches!(node.role.as_str(), "button" | "link" | "clickable" | "menuitem" | "tab");
-            if target.quoted && is_pressed && score < 95 {
+            // "x" is how people write the sign that closes a window.
+            let sign = target.name.chars().count() == 1 && same_act(&node.name, &target.name);
+            if target.quoted && is_pressed && score < 95 && !sign {
                 score = 0;
             }
             if score > 0 && !role {
