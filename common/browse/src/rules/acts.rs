@@ -48,6 +48,11 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         memo.acted = true;
         return Move::Act(act(found.id, how));
     }
+    // "the second article": of the things that the page lists.
+    if let Some(id) = listed(page, target) {
+        memo.acted = true;
+        return Move::Act(act(&id, how));
+    }
     // A text that nothing else names can be clicked where it stands.
     let nth_missing = target.ordinal.is_some() && target.kind == Some(Kind::Result);
     if let Some(action) = text_at(page, target, explore, run).filter(|_| !nth_missing) {
@@ -72,6 +77,17 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         return wait_or(memo, Move::Finished);
     }
     reveal(page, memo, near, explore).unwrap_or_else(|| wait_or(memo, not_found(&target.said)))
+}
+
+/// The link of the nth thing that a page lists.
+fn listed(page: &Page<'_>, target: &Target) -> Option<String> {
+    const THINGS: &[&str] = &["article", "post", "product", "book", "story", "entry", "recipe", "item", "one"];
+    let name = target.name.strip_suffix('s').unwrap_or(&target.name);
+    let ordinal = target.ordinal.filter(|_| THINGS.contains(&name) && target.near.is_none())?;
+    let (list, _) = super::records::series(page, &["name"]);
+    let record = list.get(ordinal.index(list.len())?)?;
+    let mut nodes = record.start..record.end;
+    nodes.find_map(|at| super::cart::link_at(page, at))
 }
 
 /// The nth result of a search: links that were not there before it, behind the words that count or head them.

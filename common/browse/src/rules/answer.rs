@@ -51,7 +51,7 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     }
     let dull = [
         "me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current", "my",
-        "your",
+        "your", "new", "final",
     ];
     let start = rest.iter().take_while(|t| t.is(&dull)).count();
     let rest = &rest[start..];

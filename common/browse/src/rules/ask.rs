@@ -25,8 +25,10 @@ const ATTRIBUTES: &[&str] = &[
     "status",
 ];
 /// Words before what is asked.
-const DULL: &[&str] =
-    &["my", "your", "me", "us", "out", "the", "a", "an", "what", "is", "are", "know", "please", "back"];
+const DULL: &[&str] = &[
+    "new", "final", "overall", "my", "your", "me", "us", "out", "the", "a", "an", "what", "is", "are", "know",
+    "please", "back",
+];
 /// Pages that are already there.
 const HERE: &[&str] = &[
     "this", "that", "current", "same", "product", "next", "opened", "new", "web", "results", "result", "first", "main",
@@ -49,6 +51,16 @@ pub fn read(first: &Token, rest: &[Token], reading: &Reading) -> Option<Vec<What
     let (rest, before) = place(rest);
     let mut steps: Vec<What> = before.into_iter().collect();
     let start = rest.iter().take_while(|t| t.is(&["me", "us", "know", "out"])).count();
+    // "what does the Red Kettle cost"
+    if let [does, thing @ .., cost] = rest
+        && does.is(&["does", "do", "did"])
+        && cost.is(&["cost", "costs"])
+        && !thing.is_empty()
+    {
+        let of: Vec<Token> = thing.iter().filter(|t| !t.is(&["the", "a", "an"])).cloned().collect();
+        steps.push(What::Ask(Question::Value { words: "price".to_owned(), of: Some(fold(&joined(&of))) }));
+        return Some(steps);
+    }
     let many = rest[start..].first().is_some_and(|t| t.is(&["how"])) && !first.is(&["how"]);
     let (first, rest) = if many { (&rest[start], &rest[start + 1..]) } else { (first, rest) };
     // "tell me what the total is"

@@ -250,6 +250,14 @@ pub fn is_verb(token: &Token) -> bool {
     token.is(VERBS)
 }
 
+/// Whether a clause starts here: "visit the page", but not "Visit date to …".
+fn starts(tokens: &[Token]) -> bool {
+    const NOUNS: &[&str] = &["date", "name", "number", "code", "time", "type", "title", "id", "address"];
+    let is_field = matches!(tokens, [_, noun, joiner, ..]
+        if noun.is(NOUNS) && (noun.after == Some(':') || joiner.is(&["to", "with", "as", "is", "="])));
+    tokens.first().is_some_and(is_verb) && !is_field
+}
+
 /// Whether a word is the number of a list of steps: `1.`, `2)`, `Step 3:`.
 fn is_number(token: &Token) -> bool {
     !token.quoted
@@ -270,7 +278,7 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
         let skip = leading(&tokens[at..], &JOINERS);
         // "…, please. Click Send": what ends a sentence does not start the next clause.
         let ended = tokens[at..at + skip].iter().any(|t| matches!(t.after, Some('.' | '!' | '?' | ';' | '\n')));
-        let verb = !ended && tokens.get(at + skip).is_some_and(is_verb);
+        let verb = !ended && starts(&tokens[at + skip..]);
         let mark = current.last().and_then(|t| t.after);
         // A missing comma: "scroll to the top hit submit".
         let strong = token.is(&["hit", "press", "click"])

@@ -208,12 +208,12 @@ fn many(rest: &[Token]) -> Option<Read> {
     if let Some(list) = list {
         return Some(Some(steps(&list)));
     }
-    let joins = rest.iter().any(|t| t.quoted || t.is(&["into", "in", "inside", "with", "as", "to"]));
+    let joins = rest.iter().any(|t| t.is(&["into", "in", "inside", "with", "as", "to"]));
     let colon = pairs::is_line(rest);
-    if joins && !colon {
-        return None;
-    }
-    pairs::details(rest).map(|list| Some(steps(&list)))
+    let list = pairs::details(rest).filter(|_| colon || !joins)?;
+    // A value in quotes stands alone: what is around it says something else.
+    let plain = |value: &[Token]| value.len() == 1 || value.iter().all(|t| !t.quoted);
+    list.iter().all(|(_, value)| plain(value)).then(|| Some(steps(&list)))
 }
 
 /// "search for X"; in a form of several fields each part of X goes where its words say.

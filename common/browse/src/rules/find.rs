@@ -196,7 +196,9 @@ impl<'a> Page<'a> {
             let close = self.close_to(&list, relation, phrase);
             if close.is_empty() {
                 // "Add to cart" of a thing that is not there.
-                if list.len() > 1 && self.mentions(phrase).is_empty() {
+                let part = ["menu", "navigation", "nav", "header", "page", "top"].contains(&phrase)
+                    && target.ordinal.is_some();
+                if list.len() > 1 && self.mentions(phrase).is_empty() && !part {
                     return None;
                 }
                 // "the link in the menu": the page may not say "menu".

@@ -139,6 +139,10 @@ fn several_fields_of_one_sentence_are_filled() {
             "Set Country to Italy, Name to Ada and Last name to Lovelace",
             vec!["land=Italy", "name=Ada", "last=Lovelace"],
         ),
+        (
+            "Enter the email address a@b.c, the phone number +44 20 7946 0000 and the message \"Open on Sunday?\"",
+            vec!["mail=a@b.c", "phone=+44 20 7946 0000", "text=Open on Sunday?"],
+        ),
         ("Fill in Name with \"Ada\" and Country with \"France\"", vec!["name=Ada", "land=France"]),
     ] {
         site.acts(task, &acts);
@@ -292,6 +296,7 @@ fn questions_are_answered_where_the_thing_stands() {
     let site = shop();
     for (task, answer) in [
         ("Tell me the price of the Red Kettle", json!("$35.00")),
+        ("What does the Blue Mug cost?", json!("$8.50")),
         ("How much does the Blue Mug cost?", json!("$8.50")),
         ("Find the price of the Tea Pot", json!("$12.00")),
         (

@@ -181,5 +181,7 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
 fn introduces(first: &Token, rest: &[Token]) -> bool {
     let is_fill = first.is(&["fill", "enter", "complete", "type", "use", "using", "with", "input", "put"]);
     let rest = if rest.first().is_some_and(|t| t.is(&["in", "out", "up"])) { &rest[1..] } else { rest };
-    is_fill && (rest.is_empty() || pairs::lead(rest) == rest.len())
+    let lead = pairs::lead(rest);
+    let purpose = |t: &Token| t.is(&["to", "complete", "fill", "in", "out", "the", "contact", "form", "it"]);
+    is_fill && (rest.is_empty() || (lead > 0 && rest[lead..].iter().all(purpose)))
 }

@@ -29,8 +29,8 @@ const NAMES: &[&str] = &["name", "title", "headline", "heading", "product", "ite
 /// A thing: where its heading or link is, and where the next thing starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    start: usize,
-    end: usize,
+    pub start: usize,
+    pub end: usize,
 }
 
 /// What is asked of each thing; the flag tells whether the page leaves no doubt.
