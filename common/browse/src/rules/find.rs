@@ -112,7 +112,7 @@ impl<'a> Page<'a> {
             let is_pressed = matches!(node.role.as_str(), "button" | "link" | "clickable" | "menuitem" | "tab");
             // "x" is how people write the sign that closes a window.
             let sign = target.name.chars().count() == 1 && same_act(&node.name, &target.name);
-            if target.quoted && is_pressed && score < 95 && !sign {
+            if target.quoted && is_pressed && !node.name.is_empty() && score < 95 && !sign {
                 score = 0;
             }
             if score > 0 && !role {
