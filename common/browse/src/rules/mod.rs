@@ -19,6 +19,7 @@ mod finish;
 mod login;
 mod mail;
 mod moves;
+mod moving;
 mod names;
 mod output;
 mod pairs;
@@ -185,10 +186,14 @@ impl Plan {
         self.steps.iter().filter_map(opened).collect()
     }
 
-    /// How many steps the task writes out.
+    /// How many steps the task writes out; "add 3 kettles" are three.
     #[must_use]
     pub fn written_steps(&self) -> usize {
-        self.steps.len()
+        let times = |step: &Step| match step.what {
+            What::Cart(shop::Cart::Add { count, .. }) => count,
+            _ => 1,
+        };
+        self.steps.iter().map(times).sum()
     }
 
     /// The next act, from what the page shows now and what became of the last act.

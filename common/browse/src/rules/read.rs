@@ -5,7 +5,7 @@ use super::clause::{Clause, clauses};
 use super::step::{Step, What};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{ask, choose, doubts, fill, login, mail, pairs, shop, special, verbs};
+use super::{ask, choose, doubts, fill, login, mail, moving, pairs, shop, special, verbs};
 
 /// Longest task, in bytes.
 const MOST_TASK: usize = 8_000;
@@ -155,11 +155,11 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "log" | "login" | "sign" if !login::is_log_out(rest) => login::read(rest),
         "drag" | "move" => special::drag(rest),
         "expand" | "collapse" | "unfold" => verbs::expand(rest),
-        "switch" => verbs::switch(rest, reading),
-        "scroll" => verbs::scroll(rest),
-        "wait" => verbs::wait(rest),
-        "hover" => verbs::hover(rest, reading),
-        "focus" => verbs::focus(rest, reading),
+        "switch" => moving::switch(rest, reading),
+        "scroll" => moving::scroll(rest),
+        "wait" => moving::wait(rest),
+        "hover" => moving::hover(rest, reading),
+        "focus" => moving::focus(rest, reading),
         "highlight" => Some(vec![What::Highlight(Target::read(rest))]),
         "submit" => verbs::submit(rest, reading),
         "send" if rest.iter().all(|t| t.is(&["the", "it", "form", "message", "this", "off", "my", "request"])) => {
