@@ -387,3 +387,16 @@ fn conditions_exceptions_and_repetition_stay_refused() {
         refused(task, part);
     }
 }
+
+#[test]
+fn no_step_shows_a_password() {
+    for task in [
+        "Enter ada@example.com as email and s3cret! as password",
+        "Log in as ada / s3cret!",
+        "Fill in the form:\nEmail: ada@example.com\nPassword: s3cret!",
+        "Enter the username \"ada\" and the password \"s3cret!\" into the text fields",
+    ] {
+        let plan = Plan::read(task, None, None).expect("understood");
+        assert!(plan.steps.iter().all(|step| !step.goal().contains("s3cret")), "{task}: {:?}", plan.steps);
+    }
+}

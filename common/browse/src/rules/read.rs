@@ -2,7 +2,7 @@
 //! refused.
 
 use super::clause::{Clause, clauses};
-use super::step::{Step, What};
+use super::step::{Step, What, hidden};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
 use super::{ask, choose, doubts, fill, login, mail, moving, pairs, shop, special, verbs};
@@ -77,8 +77,10 @@ pub fn read(task: &str) -> Result<Read, Vec<String>> {
 
 impl Reading {
     fn push(&mut self, said: &[Token], whats: Vec<What>) {
+        // One sentence may hold a user and a password: no step of it shows the password.
+        let said = hidden(&joined(said), &whats);
         for what in whats {
-            self.steps.push(Step { said: joined(said), what, optional: self.optional });
+            self.steps.push(Step { said: said.clone(), what, optional: self.optional });
         }
     }
 
