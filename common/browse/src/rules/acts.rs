@@ -36,6 +36,8 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
     {
         return next;
     }
+    // After fields were filled, the button of the form is meant, and not a link of the same name.
+    let found = found.map(|f| form_button(page, target, run).filter(|_| !f.sure).unwrap_or(f));
     let found = match (found, target.theirs, context.as_deref()) {
         (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
         (found, _, _) => found,
@@ -77,6 +79,14 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         return wait_or(memo, Move::Finished);
     }
     reveal(page, memo, near, explore).unwrap_or_else(|| wait_or(memo, not_found(&target.said)))
+}
+
+/// The only button of this name, where fields were filled before.
+fn form_button<'a>(page: &Page<'a>, target: &Target, run: &Run) -> Option<Found<'a>> {
+    let mut list = page.all(target).0;
+    list.retain(|f| f.node.role == "button" && !f.node.is("disabled"));
+    let [one] = list.as_slice() else { return None };
+    (run.edited && target.ordinal.is_none()).then(|| Found { sure: true, ..one.clone() })
 }
 
 /// The link of the nth thing that a page lists.

@@ -41,7 +41,9 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
                 .then(|| Question::Value { words: "price".to_owned(), of: Some(fold(&joined(&words))) });
         }
         let end = rest.iter().position(|t| t.is(&["are", "is", "does", "do", "on", "in"])).unwrap_or(rest.len());
-        return (end > 1).then(|| Question::Count(Target::read(&rest[1..end])));
+        let counted = rest.get(1..end).unwrap_or_default();
+        let counted = counted.split_last().filter(|(last, _)| last.is(&["there"])).map_or(counted, |(_, front)| front);
+        return (!counted.is_empty()).then(|| Question::Count(Target::read(counted)));
     }
     if first.is(&["count"]) {
         return (!rest.is_empty()).then(|| Question::Count(Target::read(rest)));
@@ -51,7 +53,7 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     }
     let dull = [
         "me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current", "my",
-        "your", "new", "final",
+        "your", "new", "final", "who",
     ];
     let start = rest.iter().take_while(|t| t.is(&dull)).count();
     let rest = &rest[start..];

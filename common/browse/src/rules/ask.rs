@@ -26,7 +26,7 @@ const ATTRIBUTES: &[&str] = &[
 ];
 /// Words before what is asked.
 const DULL: &[&str] = &[
-    "new", "final", "overall", "my", "your", "me", "us", "out", "the", "a", "an", "what", "is", "are", "know",
+    "new", "final", "overall", "who", "my", "your", "me", "us", "out", "the", "a", "an", "what", "is", "are", "know",
     "please", "back",
 ];
 /// Pages that are already there.

@@ -370,6 +370,8 @@ fn pages_are_searched_turned_and_opened() {
     }
     site.says("Find the article about bees and tell me its author", &json!("Ada Lovelace"));
     site.says("Search for bees. How many results are there?", &json!(2));
+    site.says("Search for bees and tell me how many results there are", &json!(2));
+    site.says("Open the article about bees and tell me who the author is", &json!("Ada Lovelace"));
     let (done, _) = site.play("Scroll to the bottom");
     assert!(done[0].starts_with("Scroll"), "{done:?}");
 }
