@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
+.PHONY: help run reset read site browse goal spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -22,6 +22,9 @@ site: ## Build a website: make site BRIEF="A bakery in Lyon. Sourdough 4.50 EUR 
 
 browse: ## Do a task in a browser: make browse TASK='Open https://example.com. Read the heading.'
 	@local/browse.sh
+
+goal: ## Buy a goal and watch it: make goal OBJECTIVE="Decode the VIN 1HGCM82633A004352. Then verify ada@example.com."
+	@local/goal.sh
 
 spend: ## Buy credits, set a budget, mint an access token, and buy with it until the budget says stop
 	@local/spend.sh
