@@ -46,6 +46,10 @@ const MOST_FOR_TASK: Units = Units { requests: 26.0, reads: 12.0, writes: 56.0, 
 // The check that the job is open costs two units for each KB of its item, which holds the task.
 const MOST_FOR_STEP: Units = Units { requests: 1.6, reads: 0.5, writes: 8.0, messages: 0.0 };
 
+// How often a goal looks what has ended depends on how quick its calls are.
+const MOST_FOR_GOAL: Units = Units { requests: 1.0, reads: 1.0, writes: 1.0, messages: 1.0 };
+const MOST_FOR_GOALS_CALL: Units = Units { requests: 1.0, reads: 1.0, writes: 1.0, messages: 1.0 };
+
 /// How the numbers here answer.
 const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";
 
@@ -226,6 +230,24 @@ impl Counted {
         let cost = self.until_quiet().await;
         let job = buyer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
         assert_eq!(job["result"]["steps_incomplete"], false, "{job}");
+        cost
+    }
+
+    /// The cost of a goal that decodes so many vehicle identification numbers, from the paid call to the end of its job.
+    async fn goal(&self, buyer: &Mailer, numbers: &[&str]) -> Cost {
+        let each: Vec<String> = numbers.iter().map(|vin| format!("Decode the VIN {vin}.")).collect();
+        let body = json!({"objective": each.join(" "), "budget_usdc": 1});
+        let (client, token) = (&buyer.payer.client, buyer.token.as_str());
+        let unpaid = client.post("/v1/compute", &[("authorization", token)], &body).await;
+        let quote = unpaid.json()["context"]["quote_id"].as_str().expect("a quote").to_owned();
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let headers = [("authorization", token), ("x-quote-id", quote.as_str())];
+        let accepted = client.post("/v1/compute", &headers, &body).await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text);
+        let cost = self.until_quiet().await;
+        let job = buyer.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["result"]["status"], "completed", "{job}");
         cost
     }
 
@@ -609,6 +631,30 @@ fn a_step_in_a_browser_makes_one_transaction() {
             messages: each(all.messages, one.messages),
         };
         assert_within(&[("a task", one, MOST_FOR_TASK), ("each further step", step, MOST_FOR_STEP)]);
+    });
+}
+
+/// A call of a goal: its claim with the purse and the task, its run and end, the goal that looks what ended.
+#[test]
+fn a_call_of_a_goal_costs_little_more_than_a_call() {
+    run(async {
+        let counted = counted().await;
+        let buyer = counted.mailer().await;
+        buyer.payer.give_credits(&counted.stack, 20_000_000).await;
+        counted.goal(&buyer, &[VIN]).await;
+        let one = counted.goal(&buyer, &[VIN]).await.units();
+        let all = counted.goal(&buyer, &[VIN, "1M8GDM9AXKP042788", "5GZCZ43D13S812715"]).await.units();
+        let each = |all: f64, one: f64| (all - one) / 2.0;
+        let call = Units {
+            requests: each(all.requests, one.requests),
+            reads: each(all.reads, one.reads),
+            writes: each(all.writes, one.writes),
+            messages: each(all.messages, one.messages),
+        };
+        assert_within(&[
+            ("a goal with one call", one, MOST_FOR_GOAL),
+            ("each further call", call, MOST_FOR_GOALS_CALL),
+        ]);
     });
 }
 

@@ -8,7 +8,7 @@ use tools_lookups::lookups;
 
 use crate::approvals::{APPROVER, POLICY, decide, link};
 use crate::souls_market::{Shop, text};
-use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, equipped_stack, payer, run, stack, stack_with};
+use crate::support::{Answer, Client, Payer, VIN, VIN_PATH, equipped_stack, eventually, payer, run, stack, stack_with};
 
 const NOW: &str = "2026-07-28";
 const BUY: &str = "agora_vin_decode";
@@ -432,6 +432,47 @@ fn a_model_dials_talks_and_hangs_up() {
     });
 }
 
+/// A model buys a goal, answers its question, and reads what became of it.
+#[test]
+fn a_model_runs_a_goal() {
+    run(async {
+        let stack = stack().await;
+        let payer = Payer::new(&stack).await;
+        payer.give_credits(&stack, 10_000_000).await;
+        let token = payer.token(&stack).await;
+        let does = async |tool: &str, arguments: Value| {
+            let result = call(&payer.client, &[("authorization", &token)], tool, arguments, json!({})).await;
+            assert_ne!(result["isError"], true, "{tool}: {result}");
+            result["structuredContent"].clone()
+        };
+        let goal = json!({"objective": "Verify the email address of my customer"});
+        let mut bought = does("agora_compute", goal.clone()).await;
+        if bought["goal_id"].is_null() {
+            // The price was not seen before.
+            bought = does("agora_compute", goal).await;
+        }
+        let id = bought["goal_id"].clone();
+        assert!(id.is_string(), "{bought}");
+        let waiting = eventually("a question", || async {
+            let tasks = does("agora_goal_tasks", json!({"goal_id": id})).await.to_string();
+            tasks.contains("waiting").then_some(tasks)
+        })
+        .await;
+        assert!(waiting.contains("human_approval"), "{waiting}");
+        does("agora_goal_respond", json!({"goal_id": id, "response": "ada@example.com"})).await;
+        let ended = eventually("its end", || async {
+            let goal = does("agora_goal", json!({"goal_id": id})).await;
+            (goal["phase_status"] == "completed").then_some(goal)
+        })
+        .await;
+        assert!(ended["result"]["results"].to_string().contains("ada@example.com"), "{ended}");
+        let (named, headers) = (json!({"goal_id": id}), [("authorization", token.as_str())]);
+        let late = call(&payer.client, &headers, "agora_goal_cancel", named, json!({})).await;
+        assert_eq!((&late["isError"], &late["structuredContent"]["error"]), (&json!(true), &json!("invalid_state")));
+        assert!(does("agora_goals", json!({})).await.to_string().contains(id.as_str().unwrap()));
+    });
+}
+
 /// Its arguments take the place of the headers of HTTP.
 #[test]
 fn a_model_dials_once_with_an_approval() {
@@ -490,7 +531,7 @@ fn long_work_is_a_task_that_only_its_owner_can_read() {
             ask(client, headers, "tools/call", params, knows.clone()).await.json()["result"].clone()
         };
         let done = async |headers: &[(&str, &str)], id: &str| {
-            crate::support::eventually("the task to be completed", || async {
+            eventually("the task to be completed", || async {
                 let (_, answer) = of_task(headers, "tasks/get", id, &knows).await;
                 (answer["result"]["status"] == "completed").then_some(answer["result"].clone())
             })

@@ -32,6 +32,7 @@ const KEY: Field = Field::optional(
     "A retry with the same value gets the first answer",
 );
 const APPROVAL: Field = Field::optional("approval_id", SHORT, "Id of the approval that releases a held dial");
+const GOAL: Field = Field::required("goal_id", SHORT, "The goal's id, from {compute} or {goals}");
 const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id from the purchase of the service");
 
 /// Free calls, in the order agents see them.
@@ -200,6 +201,59 @@ pub static READS: &[Read] = &[
         method: Method::POST,
         path: "/v1/tools/voice/exchange/{call_id}/hang-up",
         fields: &[DIALLED],
+    },
+    Read {
+        name: "goals",
+        title: "Goals",
+        about: "Your goals, newest first: objectives that you bought with {compute}",
+        group: "compute",
+        method: Method::GET,
+        path: "/v1/compute",
+        fields: &[
+            Field::optional("limit", Kind::Integer { min: 1, max: 50 }, "At most this many goals"),
+            Field::optional("status", Kind::Choice(&["active", "completed", "cancelled", "failed"]), "Only those"),
+        ],
+    },
+    Read {
+        name: "goal",
+        title: "A goal",
+        about: "A goal with its plan, its state, what it spent, and its result once it has ended",
+        group: "compute",
+        method: Method::GET,
+        path: "/v1/compute/{goal_id}",
+        fields: &[GOAL],
+    },
+    Read {
+        name: "goal_tasks",
+        title: "The tasks of a goal",
+        about: "What a goal does: its calls with their states and costs, and questions that wait for your answer",
+        group: "compute",
+        method: Method::GET,
+        path: "/v1/compute/{goal_id}/tasks",
+        fields: &[GOAL],
+    },
+    Read {
+        name: "goal_respond",
+        title: "Answer a goal",
+        about: "Answers a question of a goal: response says the value that it asks for, approved whether a call may be bought",
+        group: "compute",
+        method: Method::POST,
+        path: "/v1/compute/{goal_id}/respond",
+        fields: &[
+            GOAL,
+            Field::optional("task_id", SHORT, "The task, as in {goal_tasks}; not needed if one waits"),
+            Field::optional("approved", Kind::Bool, "Whether the call may be bought"),
+            Field::optional("response", Kind::Text { min: 1, max: 10_000, format: None }, "The value, in words"),
+        ],
+    },
+    Read {
+        name: "goal_cancel",
+        title: "Cancel a goal",
+        about: "Ends a goal: nothing new is bought, and what is left comes back with its fee",
+        group: "compute",
+        method: Method::POST,
+        path: "/v1/compute/{goal_id}/cancel",
+        fields: &[GOAL],
     },
     Read {
         name: "receipts",

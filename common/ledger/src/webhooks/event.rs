@@ -27,8 +27,9 @@ pub enum EventKind {
     #[serde(rename = "sms.received")]
     SmsReceived,
     #[serde(rename = "voice.inbound.completed")]
-    GoalUpdated,
     VoiceInboundCompleted,
+    #[serde(rename = "goal.updated")]
+    GoalUpdated,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
