@@ -377,6 +377,7 @@ impl<'a> Asking<'a> {
             body: &self.body,
             approval_id,
             consume,
+            wakes: None,
             now: self.stack.app.clock.now(),
         };
         gate_check(&self.stack.app.db, &self.stack.notices, &call).await
@@ -409,7 +410,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-async fn put_rules(stack: &Stack, payer: &Payer, rules: Value) {
+pub(crate) async fn put_rules(stack: &Stack, payer: &Payer, rules: Value) {
     let body = json!({"rules": rules, "approver": {"email": APPROVER}, "timeout_seconds": 600});
     let put = send(stack, payer, "PUT", POLICY, body).await;
     assert_eq!(put.status, 200, "{}", put.text);

@@ -7,6 +7,7 @@ mod browser;
 mod documents;
 mod email;
 mod followers;
+mod goals;
 mod knowledge;
 mod sdks;
 mod settling;

@@ -11,8 +11,9 @@ use platform::auth::token::TokenCaps;
 use platform::store::{Write, WriteError, jobs};
 use serde_json::{Value, json};
 
+use crate::approvals::{decide, link, put_rules};
 use crate::support::proxy::{Life, Proxy};
-use crate::support::{Answer, Payer, books, eventually, run, stack, stack_with};
+use crate::support::{Answer, Payer, books, equipped_stack, eventually, run, stack, stack_with};
 
 const PATH: &str = "/v1/compute";
 
@@ -56,6 +57,15 @@ impl Bought<'_> {
 
     async fn ended(&self) -> Value {
         self.payer.finished(&self.request_id.to_string()).await
+    }
+
+    /// Like [`Bought::ended`], by its owner's proof.
+    async fn ended_for(&self, payer: &Payer) -> Value {
+        eventually("the end of a goal", || async {
+            let job = payer.get(&format!("/v1/requests/{}", self.request_id)).await.json();
+            (job["status"] == "completed").then_some(job)
+        })
+        .await
     }
 
     /// Waits until a task waits for its owner.
@@ -275,6 +285,105 @@ fn a_cancelled_goal_buys_nothing_new_and_pays_back() {
         assert_eq!((&view["status"], &view["end_reason"]), (&json!("cancelled"), &json!("cancelled")), "{view}");
         let spent = usdc(&job["result"]["spent_usdc"]);
         is_closed(&stack, &goal, spent).await;
+    });
+}
+
+/// What the owner allows holds for the calls of a goal too.
+#[test]
+fn the_owners_rules_hold_inside_a_goal() {
+    run(async {
+        let stack = stack().await;
+        let (payer, token) = buyer(&stack).await;
+        // Only the approver decides on what the policy holds, and the goal goes on at once.
+        let always = json!({"always": true});
+        let rules = json!([{"tool": "verify_email", "action": "require_approval", "when": always}]);
+        put_rules(&stack, &payer, rules).await;
+        let goal = bought(&payer, &token, &two_calls()).await;
+        let held = eventually("a call that is held", || async {
+            let tasks = goal.get("/tasks?status=waiting").await;
+            tasks.as_array().and_then(|tasks| tasks.first().cloned())
+        })
+        .await;
+        let own = goal.post("/respond", &json!({"task_id": held["id"], "approved": true})).await;
+        assert_eq!(own.error(), (403, "approval_required".to_owned()), "an agent does not approve itself");
+        let approval = json!({"approval_id": held["approval_id"]});
+        assert_eq!(decide(&payer, &link(&stack, &approval), "decision=approve").await.status, 200);
+        let job = goal.ended().await;
+        assert_eq!(job["result"]["status"], "completed", "{job}");
+        let goal = bought(&payer, &token, &two_calls()).await;
+        let held = eventually("a call that is held", || async {
+            let tasks = goal.get("/tasks?status=waiting").await;
+            tasks.as_array().and_then(|tasks| tasks.first().cloned())
+        })
+        .await;
+        assert_ne!(held["approval_id"], approval["approval_id"], "each goal asks anew");
+        let approval = json!({"approval_id": held["approval_id"]});
+        assert_eq!(decide(&payer, &link(&stack, &approval), "decision=deny").await.status, 200);
+        assert_eq!(goal.ended().await["result"]["end_reason"], "task_failed");
+        let tasks = goal.get("/tasks").await;
+        assert_eq!(tasks[1]["error"]["code"], "approval_denied", "{tasks}");
+        is_closed(&stack, &goal, Usdc::from_micro(5_000)).await;
+
+        // A cap of a tool; the cap of the day counts the goal alone, once.
+        let (payer, token) = buyer(&stack).await;
+        let budget = json!({"daily": "3.00", "tools": {"verify_email": "0.0005"}});
+        let put = payer.change("PUT", "/v1/agents/me/budgets", &budget).await;
+        assert_eq!(put.status, 200, "{}", put.text);
+        let goal = bought(&payer, &token, &two_calls()).await;
+        assert_eq!(goal.ended().await["result"]["end_reason"], "task_failed");
+        let tasks = goal.get("/tasks").await;
+        assert_eq!(
+            (&tasks[0]["status"], &tasks[1]["error"]["code"]),
+            (&json!("completed"), &json!("budget_exceeded")),
+            "{tasks}"
+        );
+        let shown = payer.get("/v1/agents/me/budgets").await.json().to_string();
+        assert!(shown.contains("0.006"), "what was kept of the goal counts: {shown}");
+        books::audit(&stack.app.db, payer.agent()).await;
+
+        // A revoked token buys nothing more.
+        let (payer, _) = buyer(&stack).await;
+        let (id, token) = payer.capped_token(&stack, TokenCaps::default()).await;
+        let mut body = two_calls();
+        body["approvals"] = json!({"tools": ["vin_decode", "verify_email"]});
+        let goal = bought(&payer, &token, &body).await;
+        goal.waiting().await;
+        let revoked = payer.change("DELETE", &format!("/v1/agents/me/access-tokens/{id}"), &json!({})).await;
+        assert_eq!(revoked.status, 200, "{}", revoked.text);
+        jobs::wake(&stack.app.db, &*stack.queue, goal.request_id).await;
+        let job = goal.ended_for(&payer).await;
+        assert_eq!(job["result"]["end_reason"], "token_revoked", "{job}");
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
+/// A call that costs more than is left is not bought; at most ten goals go on at once.
+#[test]
+fn a_budget_that_is_too_small_ends_the_goal() {
+    run(async {
+        let stack = equipped_stack().await;
+        let (payer, token) = buyer(&stack).await;
+        let objective =
+            "Decode the VIN 1HGCM82633A004352. Then call +14155552671 and ask \"Do you have a table for two?\"";
+        let goal = bought(&payer, &token, &json!({"objective": objective, "budget_usdc": 1})).await;
+        let job = goal.ended().await;
+        assert_eq!(job["result"]["end_reason"], "budget_exhausted", "{job}");
+        let tasks = goal.get("/tasks").await;
+        assert_eq!(
+            (&tasks[0]["status"], &tasks[1]["error"]["code"]),
+            (&json!("completed"), &json!("budget_exhausted")),
+            "{tasks}"
+        );
+        is_closed(&stack, &goal, Usdc::from_micro(5_000)).await;
+
+        let mut body = two_calls();
+        body["approvals"] = json!({"tools": ["vin_decode", "verify_email"]});
+        body["budget_usdc"] = json!(1);
+        for _ in 0..10 {
+            bought(&payer, &token, &body).await;
+        }
+        assert_eq!(ask(&payer, &token, &body).await.error(), (409, "too_many_open_goals".to_owned()));
+        books::audit(&stack.app.db, payer.agent()).await;
     });
 }
 

@@ -502,6 +502,7 @@ fn made(payer: &Payer, number: u32, created_at: Timestamp, metadata: Option<Stri
         provider_cost: None,
         service_fee: None,
         kept: None,
+        passed_on: None,
         judged: Default::default(),
         quote: None,
         status: ReceiptStatus::Settled,

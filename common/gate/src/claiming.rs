@@ -520,7 +520,7 @@ fn new_receipt(sale: &Sale<'_>, job: &Job, judged: Judged) -> Receipt {
         quote: sale.quote.map(|quote| Quoted { id: const_hex::encode(quote.uid), expires_at: quote.expires }),
         status: if settled { ReceiptStatus::Settled } else { ReceiptStatus::Pending },
         settlement_tx: job.transaction.clone(),
-        goal_id: order.goal_id.clone(),
+        goal_id: order.goal_id.clone().or_else(|| order.tool.buys.then(|| job.request_id.goal())),
         metadata: order.metadata.clone(),
         settled_at: settled.then_some(now),
         ..own::new_receipt(order.tool, job, judged)

@@ -146,6 +146,7 @@ impl GoalCalls {
             body: &order.body,
             approval_id: None,
             consume: true,
+            wakes: Some(call.goal),
             now: self.clock().now(),
         };
         // What was approved is released by its id. A call that was not held before asks first.

@@ -101,6 +101,7 @@ impl Gate {
             body: &order.body,
             approval_id: order.approval_id,
             consume: false,
+            wakes: None,
             now: self.app.clock.now(),
         }
     }
@@ -130,6 +131,7 @@ impl Gate {
             body: &body,
             approval_id: headers::approval_id(headers)?,
             consume: true,
+            wakes: None,
             now: self.app.clock.now(),
         };
         let GateVerdict::Released { consume: Some(consume), .. } =

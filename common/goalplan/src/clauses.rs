@@ -1,6 +1,6 @@
-//! Splits an objective into clauses, one wish each, and refuses conditions, negations and schedules.
+//! Splits an objective into clauses, one wish each.
 
-use crate::Refusal;
+use crate::values;
 use crate::words::{Token, is_verb, tokens};
 
 /// One wish.
@@ -13,6 +13,21 @@ pub(crate) struct Clause {
     pub follows: bool,
     /// Where `text` begins in the objective.
     pub start: usize,
+    /// Sentences beside it that wish nothing, but may have its values: "I leave on 3 May 2026."
+    pub context: Vec<Clause>,
+    is_statement: bool,
+}
+
+impl Clause {
+    /// Some of its words as a clause, and the others as one.
+    pub fn parted(&self, from: usize, to: usize) -> (Clause, Clause) {
+        let inner = self.tokens[from..to].to_vec();
+        let start = inner.first().map_or(self.start, |token| token.start);
+        let text = crate::phrase::slice(self, from, to);
+        let rest = self.tokens[..from].iter().chain(&self.tokens[to..]).cloned().collect();
+        let part = Clause { tokens: inner, text, start, context: self.context.clone(), ..self.clone() };
+        (part, Clause { tokens: rest, context: Vec::new(), ..self.clone() })
+    }
 }
 
 /// Words with a dot that ends no sentence.
@@ -60,6 +75,22 @@ const WISHES: &[&[&str]] = &[
     &["i'd", "like", "to"],
     &["we", "need", "to"],
     &["help", "me"],
+    &["i'm", "looking", "for"],
+    &["i'm", "looking", "to"],
+    &["i", "am", "looking", "for"],
+    &["i", "am", "looking", "to"],
+    &["i'm", "trying", "to"],
+    &["i'm", "interested", "in"],
+    &["i", "am", "interested", "in"],
+    &["i'd", "like"],
+    &["i", "would", "like"],
+    &["i", "want"],
+    &["i", "need"],
+    &["we", "need"],
+    &["we", "want"],
+    &["let's"],
+    &["start", "with"],
+    &["begin", "with"],
     &["your", "task", "is", "to"],
     &["you", "should"],
 ];
@@ -77,13 +108,99 @@ pub(crate) fn split(text: &str) -> Vec<Clause> {
             begin = at;
         }
     }
-    clauses
+    attached(clauses)
 }
+
+/// Statements become the context of the wish before them, or of the first one.
+fn attached(clauses: Vec<Clause>) -> Vec<Clause> {
+    if clauses.iter().all(|clause| clause.is_statement) {
+        return clauses;
+    }
+    let mut wishes: Vec<Clause> = Vec::new();
+    let mut early = Vec::new();
+    for clause in clauses {
+        match wishes.last_mut() {
+            Some(wish) if clause.is_statement => wish.context.push(clause),
+            None if clause.is_statement => early.push(clause),
+            _ => wishes.push(clause),
+        }
+    }
+    // "I'm in the mood for a drama. Can you find one for me?": the sentence before says what is wanted.
+    let is_bare = |wish: &Clause| wish.tokens.iter().all(|token| token.is(BARE));
+    if let Some(first) = wishes.first_mut() {
+        if is_bare(first) && !early.is_empty() {
+            *first = early.remove(0);
+        }
+        first.context.extend(early);
+    }
+    let bare: Vec<bool> = wishes.iter().enumerate().map(|(at, wish)| at > 0 && is_bare(wish)).collect();
+    wishes.into_iter().zip(bare).filter(|(_, is_bare)| !is_bare).map(|(wish, _)| wish).collect()
+}
+
+/// Words of a wish that names nothing.
+const BARE: &[&str] = &[
+    "find",
+    "one",
+    "for",
+    "me",
+    "us",
+    "something",
+    "some",
+    "options",
+    "available",
+    "get",
+    "show",
+    "what's",
+    "any",
+    "a",
+    "few",
+    "help",
+    "out",
+    "can",
+    "you",
+];
+
+const STATES: &[&str] = &[
+    "i",
+    "i'm",
+    "i've",
+    "i'll",
+    "my",
+    "we",
+    "we're",
+    "our",
+    "the",
+    "it",
+    "it's",
+    "this",
+    "that",
+    "they",
+    "he",
+    "she",
+    "her",
+    "his",
+    "their",
+    "today",
+    "there",
+    "these",
+    "those",
+    "currently",
+    "departing",
+    "leaving",
+    "starting",
+    "here",
+    "ours",
+    "everyone",
+];
 
 fn clause(text: &str, all: &[Token], is_later: bool) -> Option<Clause> {
     let follows = is_later
         && !all.first().is_some_and(|first| first.is(&["and"]) && !all.get(1).is_some_and(|next| next.is(&["then"])));
-    let kept = without_lead(all);
+    let (kept, is_wish) = without_lead(all);
+    let has = |token: &Token| token.is(&["has", "is", "was", "lives", "works", "needs", "uses", "wants"]);
+    let is_said = kept.first().is_some_and(Token::is_capital) && kept.get(1).is_some_and(has);
+    let is_statement = is_said
+        || !is_wish && kept.first().is_some_and(|first| first.is(STATES) || values::year(&first.text).is_some());
     let (first, last) = (kept.first()?, kept.last()?);
     let (start, mut end) = (first.start, last.end);
     let mut start = if first.quoted { start.saturating_sub(1) } else { start };
@@ -93,11 +210,21 @@ fn clause(text: &str, all: &[Token], is_later: bool) -> Option<Clause> {
     if last.quoted {
         end += text[end..].chars().next().map_or(0, char::len_utf8);
     }
-    Some(Clause { tokens: kept.to_vec(), text: text[start..end].to_owned(), follows, start })
+    let mut tokens = kept.to_vec();
+    if is_sent(&tokens[0], tokens.get(1)) {
+        "send".clone_into(&mut tokens[0].lower);
+    }
+    Some(Clause { tokens, text: text[start..end].to_owned(), follows, start, context: Vec::new(), is_statement })
 }
 
-/// Without "and then", "please", "2." and "could you".
-fn without_lead(mut all: &[Token]) -> &[Token] {
+/// Whether words begin with "I need to" or the like.
+fn wishes(all: &[Token]) -> bool {
+    WISHES.iter().any(|wish| all.len() > wish.len() && wish.iter().zip(all).all(|(word, token)| token.is(&[word])))
+}
+
+/// Whether it is a wish in the first person, too. Without "and then", "please", "2." and "could you".
+fn without_lead(mut all: &[Token]) -> (&[Token], bool) {
+    let mut is_wish = false;
     while let [first, rest @ ..] = all {
         let is_mark = first.text.is_empty()
             || first.opens_line
@@ -109,17 +236,20 @@ fn without_lead(mut all: &[Token]) -> &[Token] {
         if is_mark || first.is(LEADS) {
             all = rest;
         } else if let Some(wish) = WISHES.iter().find(said) {
-            all = &all[wish.len()..];
+            (all, is_wish) = (&all[wish.len()..], true);
         } else {
             break;
         }
     }
-    all
+    (all, is_wish)
 }
 
 fn is_boundary(all: &[Token], begin: usize, at: usize) -> bool {
     let (before, token) = (&all[at - 1], &all[at]);
     if ends_sentence(before, token, all.get(at + 1)) {
+        return true;
+    }
+    if is_sent(token, all.get(at + 1)) {
         return true;
     }
     if before.text.is_empty() || all[begin..at].iter().all(|token| token.is(LEADS)) {
@@ -146,8 +276,19 @@ fn is_boundary(all: &[Token], begin: usize, at: usize) -> bool {
     if token.is(&["then", "afterwards", "finally"]) && !before.is(&["and"]) && at + 1 < all.len() {
         return verb_at(behind(at));
     }
+    if (token.is(&["and", "but"]) || before.tail.contains(','))
+        && wishes(&all[at + usize::from(token.is(&["and", "but"]))..])
+    {
+        return true;
+    }
     let leads = token.is(&["and"]) || before.tail.contains(',') || token.opens_line;
     leads && verb_at(behind(at)) && !all[begin..at].last().is_some_and(|word| word.is(&["to"]))
+}
+
+/// "… sent to ada@example.com": a wish of its own.
+fn is_sent(token: &Token, next: Option<&Token>) -> bool {
+    let goes = next.is_some_and(|next| next.is(&["to"]));
+    goes && token.is(&["sent", "mailed", "emailed", "texted", "forwarded"])
 }
 
 fn ends_sentence(before: &Token, token: &Token, next: Option<&Token>) -> bool {
@@ -173,100 +314,15 @@ pub(crate) fn says(tokens: &[Token]) -> bool {
     message_at(tokens).is_some_and(|at| !tokens.get(at).is_some_and(|token| token.quoted))
 }
 
-/// Where the message of "saying …" or "that says …" begins.
+/// Where the message of "saying …", "that says …" or "text her that I …" begins.
 pub(crate) fn message_at(tokens: &[Token]) -> Option<usize> {
-    let at = tokens.iter().position(|token| token.is(&["saying", "says"]))?;
-    let is_that = tokens.get(at + 1).is_some_and(|token| token.is(&["that"]));
-    Some(at + 1 + usize::from(is_that))
-}
-
-const ASKING: &[&str] =
-    &["check", "see", "verify", "confirm", "know", "determine", "out", "tell", "ask", "me", "validate", "learn"];
-
-/// Refuses what a plan cannot express.
-pub(crate) fn refuse_unclear(clause: &Clause) -> Result<(), Refusal> {
-    for (at, token) in clause.tokens.iter().enumerate() {
-        if let Some(why) = unclear(&clause.tokens, at, token) {
-            return Err(Refusal {
-                clause: clause.text.clone(),
-                why: format!("\u{201c}{}\u{201d}: {why}", token.text),
-                nearest: Vec::new(),
-            });
-        }
-    }
-    Ok(())
-}
-
-const CONDITION: &str = "conditions are not understood. Write what is to be done in any case, and start the rest when the result is known; words of a message belong in quotation marks";
-const NEGATION: &str =
-    "negations are not understood. Write only what is to be done; words of a message belong in quotation marks";
-const SCHEDULE: &str = "times and repetitions are not read from the objective; a schedule has its own member";
-
-fn unclear(all: &[Token], at: usize, token: &Token) -> Option<&'static str> {
-    let before = |words: &[&str]| at > 0 && all[at - 1].is(words);
-    let next = |words: &[&str]| all.get(at + 1).is_some_and(|next| next.is(words));
-    if token.quoted {
-        return None;
-    }
-    match token.lower.as_str() {
-        "if" if before(ASKING) && !next(&["so", "not", "yes", "no"]) => None,
-        "if" | "unless" | "otherwise" | "else" | "whenever" | "except" | "provided" | "assuming" | "depending"
-        | "in-case" => Some(CONDITION),
-        "until" | "till" if !all.get(at + 1).is_some_and(Token::has_digit) => Some(CONDITION),
-        "case" if before(&["in"]) && !next(&["of", "number"]) => Some(CONDITION),
-        "long" if before(&["as"]) && next(&["as"]) => Some(CONDITION),
-        "when" | "once" if is_condition(all, at) => Some(CONDITION),
-        "not" | "don't" | "don’t" | "dont" | "never" | "without" | "avoid" | "cannot" | "can't" | "nobody"
-        | "excluding" => Some(NEGATION),
-        "every" | "each" if next(UNITS) => Some(SCHEDULE),
-        "daily" | "weekly" | "hourly" | "monthly" | "nightly"
-            if at + 1 == all.len() || next(REPORTS) || token.pauses() =>
-        {
-            Some(SCHEDULE)
-        }
-        _ => None,
-    }
-}
-
-const UNITS: &[&str] = &[
-    "day",
-    "week",
-    "hour",
-    "month",
-    "year",
-    "minute",
-    "morning",
-    "evening",
-    "night",
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "weekday",
-    "quarter",
-    "time",
-    "few",
-    "other",
-];
-const REPORTS: &[&str] =
-    &["report", "summary", "update", "updates", "digest", "mail", "email", "at", "alert", "check", "briefing"];
-
-/// "When was it built" asks, "when it is done" is a condition.
-fn is_condition(all: &[Token], at: usize) -> bool {
-    let asks = &["was", "is", "were", "did", "does", "do", "are", "will", "can", "has", "to"];
-    let next_asks = all.get(at + 1).is_some_and(|next| next.is(asks));
-    if all[at].lower == "once" {
-        return all.get(at + 1).is_some_and(|next| {
-            next.is(&["a", "per", "it", "you", "they", "the", "he", "she", "that", "this", "done"])
-        });
-    }
-    let is_asked = at > 0 && all[at - 1].is(&["out", "know", "me", "check", "determine", "up", "and", "where"]);
-    !(at == 0 && next_asks
-        || is_asked
-            && !all
-                .first()
-                .is_some_and(|first| first.is(&["email", "mail", "text", "call", "e-mail", "notify", "send"])))
+    const FIRST_PERSON: &[&str] = &["i", "i'm", "i'll", "i've", "we", "we're", "we'll", "we've", "it's"];
+    let sends = tokens
+        .iter()
+        .take(4)
+        .any(|token| token.is(&["text", "email", "e-mail", "mail", "message", "tell", "notify", "send", "sms"]));
+    let is_that = |at: usize| tokens[at].is(&["that"]) && tokens.get(at + 1).is_some_and(|next| next.is(FIRST_PERSON));
+    let at = (0..tokens.len()).find(|at| tokens[*at].is(&["saying", "says"]) || sends && is_that(*at))?;
+    let has_that = tokens.get(at + 1).is_some_and(|token| token.is(&["that"]));
+    Some(at + 1 + usize::from(has_that))
 }

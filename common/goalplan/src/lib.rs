@@ -5,25 +5,36 @@
 //! refused. Nothing is invented, and recipients, amounts and phone numbers of tools that act never come from a result,
 //! unless the objective says so ("e-mail the address you find").
 //!
-//! - `clauses`: sentences and their parts, one wish each; conditions, negations and schedules are refused.
+//! - `clauses`: sentences and their parts, one wish each; `unclear` refuses conditions, negations and schedules.
 //! - `meaning`: what an argument is for, by its name and schema.
 //! - `values`, `names`: addresses, numbers, dates and names in words.
-//! - `pick`: the tool for a clause.
-//! - `fill`, `phrase`: the arguments of a tool.
-//! - `earlier`: members of earlier results that an argument can take.
-//! - `build`: the graph.
+//! - `pick`, `channel`: the tool for a clause.
+//! - `fill`, with `figures`, `nouns` and `phrase`: the arguments of a tool, from a clause and the params.
+//! - `refer`, `earlier`: arguments from what earlier tasks were given or brought.
+//! - `message`: what a mail, a text or a phone call says.
+//! - `complete`: refuses a call that leaves a part of its clause out.
+//! - `build`, with `around` and `questions`: the graph.
 //! - `run`: the input of a task once the earlier ones have ended, and the owner's answers.
 
+mod around;
 mod build;
+mod channel;
 mod check;
 mod clauses;
+mod complete;
 mod earlier;
+mod figures;
 mod fill;
 mod meaning;
+mod message;
 mod names;
+mod nouns;
 mod phrase;
 mod pick;
+mod questions;
+mod refer;
 mod run;
+mod unclear;
 mod values;
 mod words;
 

@@ -71,7 +71,7 @@ pub(crate) fn slots(schema: &Value) -> Vec<Slot> {
         properties.into_iter().flatten().take(MAX_SLOTS).filter(|(name, _)| !OF_PROTOCOL.contains(&name.as_str()));
     let mut slots: Vec<Slot> =
         read.map(|(name, of)| slot(name, of, required.contains(&name.as_str()), schema)).collect();
-    slots.sort_by_key(|slot| (!slot.required, order(slot.meaning)));
+    slots.sort_by_key(|slot| (order(slot.meaning) == 4, !slot.required, order(slot.meaning)));
     slots
 }
 

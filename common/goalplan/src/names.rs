@@ -141,7 +141,14 @@ pub(crate) fn place(tokens: &[Token], runs: &[Run]) -> Vec<Run> {
                 last.text = format!("{}, {}", last.text, run.text);
                 last.to = run.to;
             }
-            Some(_) if gap == 1 && run.before == "and" && !is_firm(run) => places.push(run.clone()),
+            Some(last)
+                if (1..=2).contains(&gap)
+                    && tokens[last.to].is(&["and"])
+                    && tokens[last.to + 1..run.from].iter().all(|token| token.is(&["the"]))
+                    && !is_firm(run) =>
+            {
+                places.push(run.clone());
+            }
             Some(_) => break,
         }
         at += 1;

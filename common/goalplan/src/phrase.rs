@@ -1,5 +1,7 @@
 //! The words of a clause that say what is looked for.
 
+use std::collections::HashSet;
+
 use crate::clauses::Clause;
 use crate::words::{NOUN_VERBS, Token, VERBS, number_word};
 
@@ -43,6 +45,12 @@ const GENERIC: &[&str] = &[
     "links",
 ];
 const LEADERS: &[&str] = &[
+    "quick",
+    "deep",
+    "short",
+    "brief",
+    "thorough",
+    "detailed",
     "me",
     "us",
     "up",
@@ -78,10 +86,13 @@ const TAILS: &[&str] = &[
 ];
 
 /// What is asked: the clause without its verb and what leads to it. A quotation stands for itself.
-pub(crate) fn query(clause: &Clause, used: &[bool]) -> Option<String> {
+/// `own` are the stems of the tool's words: of "clinical trials for diabetes", the tool for them wants the last.
+pub(crate) fn query(clause: &Clause, used: &[bool], own: &HashSet<String>) -> Option<String> {
     let all = &clause.tokens;
-    let mut from = usize::from(all.first().is_some_and(is_verb_word));
-    let is_led = from > 0;
+    let mut from = usize::from(
+        all.first().is_some_and(|first| is_verb_word(first) || first.is(&["do", "conduct", "perform", "run"])),
+    );
+    let is_led = from > 0 || all.first().is_some_and(|first| first.is(&["a", "an", "the"]) || first.is(GENERIC));
     let led = |at: usize| {
         let token = &all[at];
         let is_generic = token.is(GENERIC)
@@ -97,11 +108,35 @@ pub(crate) fn query(clause: &Clause, used: &[bool]) -> Option<String> {
     while is_led && from + 1 < all.len() && led(from) {
         from += 1;
     }
+    let is_own = |token: &Token| {
+        !token.quoted
+            && !token.is_capital()
+            && (own.contains(&base::words::stem(&token.lower)) || token.is(LEADERS) || token.is(GENERIC))
+    };
+    let lead = all[from..].iter().take(6).position(|token| token.is(&["for", "about", "on", "of", "regarding", "by"]));
+    if let Some(lead) = lead
+        && is_led
+        && from + lead + 1 < all.len()
+        && all[from..from + lead].iter().all(is_own)
+    {
+        from += lead + 1;
+    }
     let mut to = all.len();
-    while to > from && all[to - 1].is(TAILS) {
+    while to > from + 1
+        && (all[to - 1].is(TAILS) || used[to - 1] || used.get(to).is_some_and(|used| *used) && all[to - 1].is(DATED))
+    {
+        to -= 1;
+    }
+    while to > from + 1 && to < all.len() && all[to - 1].is(DATED) {
         to -= 1;
     }
     let rest = all.get(from..to).filter(|rest| !rest.is_empty())?;
+    if !rest.iter().any(|token| token.quoted)
+        && rest.iter().all(|token| token.is(crate::words::PRONOUNS) || token.is(&["each", "every"]))
+        && !is_led
+    {
+        return None;
+    }
     if let [only] = rest {
         return Some(only.text.clone());
     }
@@ -127,6 +162,8 @@ pub(crate) fn is_verb_word(token: &Token) -> bool {
     token.is(VERBS) || token.is(NOUN_VERBS)
 }
 
+const DATED: &[&str] =
+    &["after", "before", "since", "until", "from", "filed", "published", "dated", "on", "between", "limit", "to"];
 const ENDS: &[&str] = &[
     "in", "at", "of", "from", "near", "around", "with", "who", "that", "working", "for", "and", "based", "on", "about",
     "to", "whose", "which", "by", "within",
@@ -157,6 +194,7 @@ pub(crate) fn kind(clause: &Clause, used: &[bool]) -> Option<(usize, usize)> {
             || is_verb_word(token) && !token.pauses() && token.is(VERBS)
             || token.is(&["best", "local", "nearby", "good", "who", "is", "are", "their", "its", "list", "search"])
             || number_word(&token.lower).is_some()
+            || token.tail.contains(':')
             || token.text.bytes().all(|byte| byte.is_ascii_digit())
     };
     let mut from = 0;
@@ -178,7 +216,10 @@ pub(crate) fn kind(clause: &Clause, used: &[bool]) -> Option<(usize, usize)> {
             from = to + 1;
             continue;
         }
-        let is_fit = to > from
+        let points =
+            all[from.min(to)..to].iter().any(|token| token.is(crate::words::PRONOUNS) || token.is(&["each", "every"]));
+        let is_fit = !points
+            && to > from
             && to - from <= 4
             && !is_contact
             && all[from..to].iter().all(|token| token.text.len() > 1 && !token.text.contains('@'));
@@ -186,6 +227,8 @@ pub(crate) fn kind(clause: &Clause, used: &[bool]) -> Option<(usize, usize)> {
             && !all[from..to].iter().all(|token| {
                 token.is(&[
                     "people",
+                    "works",
+                    "work",
                     "person",
                     "employees",
                     "companies",
@@ -196,6 +239,11 @@ pub(crate) fn kind(clause: &Clause, used: &[bool]) -> Option<(usize, usize)> {
                     "anyone",
                 ]) || token.is(GENERIC)
             });
-        return says_something.then_some((from, to));
+        let role = all
+            .iter()
+            .position(|token| token.is(&["as"]))
+            .map(|at| (at + 1, all.len()))
+            .filter(|(from, to)| from < to && to - from <= 3);
+        return if says_something { Some((from, to)) } else { role.filter(|_| is_fit) };
     }
 }

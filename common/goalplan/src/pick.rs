@@ -1,19 +1,25 @@
 //! The tool for a clause.
 
+use std::collections::HashSet;
+
 use base::choose::{Argument, Ask, Choice, Chooser};
 use base::words::stem;
 
+use crate::channel::{Channel, channel};
 use crate::clauses::{Clause, message_at};
 use crate::meaning::{Meaning, Slot, slots};
 use crate::phrase::is_verb_word;
 use crate::values::Found;
-use crate::words::{PRONOUNS, RESULTS, Token};
+use crate::words::{FILLERS, PRONOUNS, RESULTS, Token};
 use crate::{Refusal, Tool};
 
 pub(crate) struct Picker<'a> {
     pub tools: &'a [Tool<'a>],
     pub slots: Vec<Vec<Slot>>,
     chooser: Chooser,
+    /// The stems of each tool's texts, and of the names and titles of all.
+    vocabularies: Vec<HashSet<String>>,
+    names: HashSet<String>,
 }
 
 /// A clause, as its tool is chosen by it.
@@ -29,25 +35,47 @@ struct Said<'a> {
 }
 
 const GENERAL: &[&str] = &[
-    "find", "get", "look", "show", "list", "give", "check", "tell", "see", "fetch", "retrieve", "make", "use", "let",
-    "go", "name",
+    "find",
+    "get",
+    "look",
+    "show",
+    "list",
+    "give",
+    "check",
+    "tell",
+    "see",
+    "fetch",
+    "retrieve",
+    "make",
+    "use",
+    "let",
+    "go",
+    "name",
+    "summarize",
+    "summarise",
 ];
 
-/// How something is sent: the words for it, and what names the recipient.
-struct Channel {
-    verbs: &'static [&'static str],
-    nouns: &'static [&'static str],
-    meaning: Meaning,
-}
-
-const CHANNELS: &[Channel] = &[
-    Channel { verbs: &["email", "e-mail", "mail"], nouns: &["email", "e-mail", "mail"], meaning: Meaning::Email },
-    Channel { verbs: &["text", "sms"], nouns: &["text", "sms", "message"], meaning: Meaning::Phone },
-    Channel { verbs: &["call", "phone", "ring", "dial"], nouns: &["call", "ring"], meaning: Meaning::Phone },
+const LITTLE: &[&str] = &[
+    "near", "around", "within", "between", "newest", "latest", "recent", "top", "first", "best", "last", "new",
+    "current", "up",
 ];
-/// Verbs that send by one of the channels.
-const SENDS: &[&str] =
-    &["send", "write", "drop", "forward", "shoot", "notify", "message", "make", "give", "reply", "draft"];
+const ROLES: &[&str] = &[
+    "cto",
+    "ceo",
+    "cfo",
+    "coo",
+    "cmo",
+    "founder",
+    "founders",
+    "vp",
+    "president",
+    "head",
+    "director",
+    "recruiter",
+    "managers",
+    "manager",
+];
+
 /// Verbs that always act: where no tool does it, the clause is refused rather than looked up.
 const ACTS: &[&str] = &[
     "send", "email", "e-mail", "mail", "text", "sms", "forward", "notify", "dial", "buy", "purchase", "pay",
@@ -102,7 +130,9 @@ impl<'a> Picker<'a> {
         });
         let texts: Vec<base::choose::Tool> = texts.collect();
         let chooser = Chooser::new(&texts);
-        Picker { tools, slots, chooser }
+        let vocabularies = tools.iter().zip(&slots).map(|(tool, slots)| vocabulary(tool, slots)).collect();
+        let names = tools.iter().flat_map(|tool| name_stems(tool)).collect();
+        Picker { tools, slots, chooser, vocabularies, names }
     }
 
     /// Chooses a tool for a clause; `before` are the words of the clause that a pronoun points to.
@@ -119,8 +149,12 @@ impl<'a> Picker<'a> {
             .map(|token| token.lower.as_str())
             .unwrap_or_default();
         let points = !before.is_empty() && clause.tokens.iter().any(|token| token.is(PRONOUNS) || token.is(RESULTS));
+        let lead = spoken_lead(clause, lead, found);
         if let Some(channel) = channel(clause, lead, found) {
             return self.carrier(channel).ok_or_else(|| self.refusal(clause, &text, "no tool here sends this"));
+        }
+        if !says_something(clause, lead, found) {
+            return Err(self.refusal(clause, &text, "it does not say what is wanted"));
         }
         let said = Said { text: &text, described: &described, lead, found, points };
         if let Some(at) = self.acting(&said) {
@@ -147,7 +181,7 @@ impl<'a> Picker<'a> {
         let points = |at: usize| {
             let tool = &self.tools[at];
             let takes = self.slots[at].iter().any(|slot| slot.meaning == channel.meaning);
-            let name = tool.name.to_lowercase().replace('_', " ");
+            let name = crate::words::name_parts(tool.name).join(" ");
             let hits =
                 |text: &str, weight: usize| {
                     let words = base::words::words(&text.to_lowercase().replace("e-mail", "email"), 60);
@@ -201,6 +235,25 @@ impl<'a> Picker<'a> {
         }
     }
 
+    /// Whether an open question goes with a tool for open questions: "research how …", "search for …", "news about …".
+    fn open(&self, at: usize, said: &Said) -> f64 {
+        let takes_words = self.slots[at].iter().any(|slot| slot.required && slot.meaning == Meaning::Query);
+        let mut words = said.text.split(' ').map(str::to_lowercase);
+        let second = words.nth(1).unwrap_or_default();
+        let asks = ["how", "what", "why", "whether", "when", "where", "who", "which", "for", "about"]
+            .contains(&second.as_str());
+        let is_open = match said.lead {
+            "research" | "search" | "investigate" | "google" => asks,
+            "" | "find" | "get" | "look" => said.text.contains(" about "),
+            _ => false,
+        };
+        match (is_open, takes_words) {
+            (true, true) => 1.0,
+            (true, false) => -1.0,
+            _ => 0.0,
+        }
+    }
+
     /// A tool that only looks. The words without values describe it, the whole clause is a task for it: either may fit.
     fn looking(&self, said: &Said<'_>) -> Option<usize> {
         let Said { text, described, lead, found, points } = said;
@@ -220,7 +273,13 @@ impl<'a> Picker<'a> {
             let (has, lacks) = self.values(choice.at, found);
             let fit = (choice.fit - Ask::Tool.floor()).max(fit_as_task(choice.at));
             let (lacks, verb) = (if *points { 0.0 } else { lacks }, self.verb(choice.at, lead));
-            (choice.score + 1.5 * has - lacks + 2.0 * verb, fit + 0.6 * has - 0.5 * lacks + verb, choice.at)
+            let misfits = self.misfits(choice.at, said);
+            let open = self.open(choice.at, said);
+            (
+                choice.score + 1.5 * (has - misfits) - lacks + 2.0 * verb + 2.0 * open,
+                fit + 0.6 * has - 0.5 * (lacks + misfits) + verb + 0.6 * open,
+                choice.at,
+            )
         });
         let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
         (best.1 >= 0.0).then_some(best.2)
@@ -234,6 +293,36 @@ impl<'a> Picker<'a> {
         let optional = self.slots[at].iter().filter(|slot| !slot.required).filter(exact).filter(has).count().min(1);
         let (got, lacking): (Vec<&Slot>, Vec<&Slot>) = needed.partition(has);
         ((got.len() + optional).min(1) as f64 + 0.5 * got.len().saturating_sub(1) as f64, lacking.len() as f64)
+    }
+
+    /// The stems of the words of a tool's texts.
+    pub fn vocabulary(&self, at: usize) -> &HashSet<String> {
+        &self.vocabularies[at]
+    }
+
+    /// How many words name another tool and not this one, and how many values it has no argument for.
+    fn misfits(&self, at: usize, said: &Said) -> f64 {
+        let own = &self.vocabularies[at];
+        let words = base::words::words(said.described, 60);
+        let others = words
+            .iter()
+            .map(|word| stem(word))
+            .filter(|word| word.len() > 3 && self.names.contains(word) && !own.contains(word))
+            .count();
+        let takes = |found: &Found| {
+            let turned = |slot: &Slot| {
+                matches!(
+                    (found.meaning, slot.meaning),
+                    (Meaning::Domain, Meaning::Url | Meaning::Company) | (Meaning::Url, Meaning::Domain)
+                )
+            };
+            self.slots[at].iter().any(|slot| {
+                slot.meaning == found.meaning || turned(slot) || matches!(slot.name.as_str(), "value" | "identifier")
+            })
+        };
+        let lost =
+            said.found.iter().filter(|found| crate::earlier::EXACT.contains(&found.meaning) && !takes(found)).count();
+        0.4 * others.min(3) as f64 + lost.min(2) as f64
     }
 
     pub fn refusal(&self, clause: &Clause, text: &str, why: &str) -> Refusal {
@@ -253,40 +342,64 @@ pub(crate) fn unquoted(tokens: &[Token]) -> String {
     words.join(" ")
 }
 
+/// The verb of a clause; not the noun of "Email marketing tips" or "Text of the treaty".
+fn spoken_lead<'a>(clause: &Clause, lead: &'a str, found: &[Found]) -> &'a str {
+    let is_noun = matches!(lead, "email" | "e-mail" | "mail" | "text" | "sms" | "message" | "call" | "phone" | "ring");
+    let reaches = found.iter().any(|one| matches!(one.meaning, Meaning::Email | Meaning::Phone));
+    if is_noun && !reaches && !crate::words::is_verb(&clause.tokens[0], clause.tokens.get(1)) { "" } else { lead }
+}
+
+/// Whether a clause has more than "get the details of each".
+fn says_something(clause: &Clause, lead: &str, found: &[Found]) -> bool {
+    let names_it = |token: &Token| token.is(&["email", "e-mail", "address", "number", "phone", "title", "subject"]);
+    let plain = |token: &Token| {
+        token.is(FILLERS) && !names_it(token)
+            || token.is(RESULTS)
+            || token.is(PRONOUNS)
+            || token.is(GENERAL)
+            || token.is(&["each", "every", "first"])
+    };
+    !(lead.is_empty() || GENERAL.contains(&lead)) || !found.is_empty() || !clause.tokens.iter().all(plain)
+}
+
+fn name_stems(tool: &Tool) -> Vec<String> {
+    let texts = format!("{} {}", crate::words::name_parts(tool.name).join(" "), tool.title);
+    base::words::words(&texts, 60).iter().map(|word| stem(word)).collect()
+}
+
+fn vocabulary(tool: &Tool, slots: &[Slot]) -> HashSet<String> {
+    let slots = slots.iter().map(|slot| format!("{} {}", slot.parts.join(" "), slot.about));
+    let texts = format!("{} {} {}", tool.about, tool.also, slots.collect::<Vec<_>>().join(" "));
+    let words = base::words::words(&texts, 1_000);
+    words.iter().map(|word| stem(word)).chain(name_stems(tool)).collect()
+}
+
 /// Those words without values: addresses, numbers and names.
 fn described(tokens: &[Token], found: &[Found]) -> String {
     let end = message_at(tokens).unwrap_or(tokens.len()).min(tokens.len());
     let is_value = |at: usize| found.iter().any(|one| one.from <= at && at < one.to);
     let is_name =
         |at: usize| at > 0 && tokens[at].is_capital() && tokens[at].text.bytes().any(|byte| byte.is_ascii_lowercase());
-    let kept = (0..end).filter(|at| !tokens[*at].quoted && !is_value(*at) && !is_name(*at));
-    let words: Vec<&str> = kept.map(|at| tokens[at].text.as_str()).collect();
+    // "A summary of https://…" asks for the page.
+    let has_exact = found.iter().any(|one| crate::earlier::EXACT.contains(&one.meaning));
+    let says_little = |at: usize| {
+        tokens[at].is(LITTLE) || has_exact && tokens[at].is(&["summary", "report", "overview", "details", "info"])
+    };
+    let kept = (0..end).filter(|at| !tokens[*at].quoted && !is_value(*at) && !is_name(*at) && !says_little(*at));
+    let mut words: Vec<&str> = kept.map(|at| tokens[at].text.as_str()).collect();
+    let is_url = found.iter().any(|one| one.meaning == Meaning::Url);
+    if is_url && words.iter().all(|word| FILLERS.contains(&word.to_lowercase().as_str())) {
+        words.push("read web page");
+    }
+    // A role is a person's, and so is "who".
+    if tokens[..end].iter().any(|token| token.is(ROLES)) {
+        words.push("people title employer");
+    }
+    if tokens[0].is(&["who"]) {
+        let works = tokens.get(1).is_some_and(|token| token.is(&["works", "work"]));
+        words.push(if works { "find people employer" } else { "person profile" });
+    }
     words.join(" ")
-}
-
-/// By which channel a clause sends, if it does.
-fn channel(clause: &Clause, lead: &str, found: &[Found]) -> Option<&'static Channel> {
-    if let Some(channel) = CHANNELS.iter().find(|channel| channel.verbs.contains(&lead)) {
-        return Some(channel);
-    }
-    if !SENDS.contains(&lead) {
-        return None;
-    }
-    let end = message_at(&clause.tokens).unwrap_or(clause.tokens.len());
-    let words = &clause.tokens[..end.min(clause.tokens.len())];
-    // "Make a call", but not "make a website": the noun stands near the verb.
-    let near = words.iter().take(5).skip(1).take_while(|token| !token.is(&["about", "of", "for", "with"]));
-    let by_noun = CHANNELS.iter().find(|channel| near.clone().any(|token| token.is(channel.nouns)));
-    let delivers = matches!(lead, "send" | "forward" | "write" | "notify" | "message" | "shoot" | "drop");
-    let has = |meaning: Meaning| found.iter().any(|one| one.meaning == meaning);
-    match by_noun {
-        Some(channel) if lead == "message" || channel.nouns[0] != "text" || !has(Meaning::Email) => Some(channel),
-        _ if !delivers => None,
-        _ if has(Meaning::Email) => Some(&CHANNELS[0]),
-        _ if has(Meaning::Phone) => Some(&CHANNELS[1]),
-        _ if words.iter().any(|token| token.is(&["me", "us", "her", "him", "them"])) => Some(&CHANNELS[0]),
-        _ => None,
-    }
 }
 
 fn alike(one: &str, other: &str) -> bool {
@@ -297,7 +410,10 @@ fn alike(one: &str, other: &str) -> bool {
 /// Whether a verb is one for what a tool does.
 fn does(tool: &Tool, lead: &str) -> bool {
     let first: Vec<String> = base::words::words(tool.about, 3);
-    let mut words = base::words::words(&format!("{} {} {}", tool.name.replace('_', " "), tool.title, tool.also), 80);
+    let mut words = base::words::words(
+        &format!("{} {} {}", crate::words::name_parts(tool.name).join(" "), tool.title, tool.also),
+        80,
+    );
     words.extend(first);
     let is_verb = |word: &String| {
         let same = ALIKE.iter().any(|set| set.contains(&lead) && set.iter().any(|verb| alike(verb, word)));
@@ -308,7 +424,10 @@ fn does(tool: &Tool, lead: &str) -> bool {
 
 /// How many words of a text name what the tool acts on, beyond the verb.
 fn objects(tool: &Tool, text: &str, lead: &str) -> usize {
-    let own = base::words::words(&format!("{} {} {}", tool.name.replace('_', " "), tool.title, tool.also), 80);
+    let own = base::words::words(
+        &format!("{} {} {}", crate::words::name_parts(tool.name).join(" "), tool.title, tool.also),
+        80,
+    );
     let own: Vec<String> = own.iter().map(|word| stem(word)).collect();
     let is_verb = |word: &str| {
         alike(word, lead)

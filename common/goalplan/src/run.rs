@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::meaning::{Meaning, Slot, shape, slots};
 use crate::values::Found;
 use crate::words::tokens;
-use crate::{Asked, Part, Plan, Source, check, values};
+use crate::{Asked, Part, Plan, Source, check, names, values};
 
 /// The longest text made of results, in characters.
 const MAX_TEXT: usize = 20_000;
@@ -183,8 +183,21 @@ fn in_words(slot: &Slot, words: &[crate::words::Token], text: &str) -> Value {
     match slot.meaning {
         Meaning::Bool if matches!(first, "yes" | "y" | "true" | "sure" | "ok" | "yeah") => Value::Bool(true),
         Meaning::Bool if matches!(first, "no" | "n" | "false" | "nope") => Value::Bool(false),
-        Meaning::Choice => crate::fill::choice(slot, words).unwrap_or_else(|| Value::from(text)),
-        Meaning::Object => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
+        Meaning::Choice => crate::figures::choice(slot, words).unwrap_or_else(|| Value::from(text)),
+        Meaning::Object => {
+            serde_json::from_str(text).ok().or_else(|| thing(slot, words, text)).unwrap_or_else(|| Value::from(text))
+        }
         _ => Value::from(text),
     }
+}
+
+/// A thing with a name and a description, in words: "A bakery in Lyon called Four Miche".
+fn thing(slot: &Slot, words: &[crate::words::Token], text: &str) -> Option<Value> {
+    let of = &slot.schema["properties"];
+    let is_thing = of["name"].is_object() && of["description"].is_object();
+    let runs = names::runs(words);
+    let called = runs.iter().find(|run| matches!(run.before.as_str(), "called" | "named")).map(|run| run.text.clone());
+    let quoted = || words.iter().find(|word| word.quoted).map(|word| word.text.clone());
+    let name = called.or_else(quoted).filter(|_| is_thing)?;
+    Some(serde_json::json!({"name": name, "description": text}))
 }

@@ -145,6 +145,8 @@ fn what_is_unclear_is_refused() {
         ("Every day, research lighthouses", "Every day, research lighthouses"),
         ("Email ada@example.com when it is done", "Email ada@example.com when it is done"),
         ("Decode VIN 1HGCM82633A004352 and play some jazz", "Decode VIN 1HGCM82633A004352 and play some jazz"),
+        ("Email ada@example.com or bob@example.org \"hi\"", "Email ada@example.com or bob@example.org \"hi\""),
+        ("Text +14155550100 \"hi\" tomorrow at 9am", "Text +14155550100 \"hi\" tomorrow at 9am"),
         ("Transfer 500 EUR to DE89370400440532013000", "Transfer 500 EUR to DE89370400440532013000"),
         ("Email ada@example.com a friendly invitation", "Email ada@example.com a friendly invitation"),
         ("", ""),
@@ -164,6 +166,16 @@ fn recipients_never_come_from_results() {
     assert_eq!(said(&plan, 1, "to_address"), json!({"value": "ada@example.com"}));
     let plan = planned("Verify ada@example.com and email me the result");
     assert_eq!(shown(&plan), "verify_email ? email");
+    refused("My friend has the address ada@example.com. Email me \"hi\"");
+    let plan = planned("Ada has the address ada@example.com. Email her \"hi\"");
+    assert_eq!(said(&plan, 0, "to_address"), json!({"value": "ada@example.com"}));
+    let both = Shelf::new()
+        .plan_with("Email the customer and bob@example.org \"hi\"", &json!({"customer": "ada@example.com"}));
+    assert!(both.is_err(), "{both:?}");
+    let plan = Shelf::new().plan_with("Email bob@example.org \"hi\"", &json!({"email": "ada@example.com"})).unwrap();
+    assert_eq!(said(&plan, 0, "to_address"), json!({"value": "bob@example.org"}));
+    let plan = planned("Text my landlord that I am late");
+    assert_eq!((shown(&plan).as_str(), said(&plan, 1, "message")), ("? sms", json!({"value": "I am late"})));
     let plan = Shelf::new().plan_with("Email the customer \"hi\"", &json!({"customer": "ada@example.com"})).unwrap();
     assert_eq!(said(&plan, 0, "to_address"), json!({"param": "customer"}));
 }
@@ -184,6 +196,62 @@ fn inputs_and_answers_are_checked() {
     let asked = plan.tasks[0].asks.as_ref().unwrap();
     assert_eq!(answer(asked, "To ada@example.com, please."), Ok(json!("ada@example.com")));
     assert!(answer(asked, "whoever").is_err());
+    let product =
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "description": {"type": "string"}}});
+    let asked = Asked { text: String::new(), argument: "product".into(), meaning: Meaning::Object, schema: product };
+    let told = answer(&asked, "A bakery in Lyon called Four Miche").unwrap();
+    assert_eq!(told["name"], "Four Miche");
+    assert_eq!(serde_json::from_value::<Plan>(serde_json::to_value(&plan).unwrap()).unwrap(), plan);
+}
+
+#[test]
+fn results_of_earlier_tasks_fill_arguments() {
+    let plan = planned(
+        "Search the web for rust and read each of the first two results, then email the pages to ada@example.com",
+    );
+    assert_eq!(said(&plan, 2, "url"), json!({"result": {"task": 0, "pointer": "/results/1/url"}}));
+    let body = json!({"text": {"parts": [{"result": {"task": 1, "pointer": "/markdown"}}, {"result": {"task": 2, "pointer": "/markdown"}}]}});
+    assert_eq!((said(&plan, 3, "body"), plan.tasks[3].phase, &plan.tasks[3].needs), (body, 3, &vec![0, 1, 2]));
+    let plan = planned("Text +14155550100 the make of VIN 1HGCM82633A004352");
+    assert_eq!(shown(&plan), "vin_decode sms");
+}
+
+#[test]
+fn values_are_read_by_their_form_and_checked() {
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": 20});
+    let date = json!({"type": "string", "format": "date"});
+    let input = json!({"type": "object", "required": ["category"], "properties": {"category": {"type": "string"}, "city": {"type": "string"},
+        "limit": limit, "opened_after": date, "price_level": {"type": "string", "enum": ["cheap", "mid_range"]}, "outdoor_seating": {"type": "boolean"}}});
+    let none = json!({});
+    let tool = Tool {
+        name: "restaurants",
+        title: "",
+        about: "Finds restaurants of a kind in a city",
+        also: "",
+        input: &input,
+        output: &none,
+        acts: false,
+    };
+    let planned = |text: &str| plan(&Objective { text, params: &Map::new() }, &[tool]);
+    let plan =
+        planned("Find 5 cheap restaurants in New York that opened after 3 May 2026, with outdoor seating").unwrap();
+    for (name, value) in [
+        ("city", json!("New York")),
+        ("limit", json!(5)),
+        ("opened_after", json!("2026-05-03")),
+        ("price_level", json!("cheap")),
+        ("outdoor_seating", json!(true)),
+    ] {
+        assert_eq!(said(&plan, 0, name), json!({ "value": value }), "{name}");
+    }
+    assert!(planned("Find 500 restaurants in Rome").unwrap_err().why.contains("limit"));
+    assert_eq!(planned("Find restaurants in Rome and the Amalfi Coast").unwrap().tasks.len(), 2);
+    for (text, value) in
+        [("May 3rd, 2026", "2026-05-03"), ("13/05/2026", "2026-05-13"), ("31 April 2026", ""), ("05/06/2026", "")]
+    {
+        let found = values::date(&words::tokens(text), 0).map(|found| found.value);
+        assert_eq!(found.unwrap_or(json!("")), json!(value), "{text}");
+    }
 }
 
 #[test]

@@ -104,7 +104,9 @@ fn is_iban(text: &str) -> bool {
 fn figure(tokens: &[Token], at: usize) -> Option<Found> {
     let token = &tokens[at];
     let of = |meaning, to, value: Value| Some(Found { meaning, from: at, to, value });
-    if let Some(number) = number_word(&token.lower) {
+    // "Four Seasons" is a name.
+    let is_name = token.is_capital() && tokens.get(at + 1).is_some_and(Token::is_capital);
+    if let Some(number) = number_word(&token.lower).filter(|_| !is_name) {
         // "The one", "one of them" are no counts.
         let is_count = token.lower != "one" || !tokens.get(at + 1).is_none_or(|next| next.is(&["of", "that", "who"]));
         return is_count.then(|| of(Meaning::Number, at + 1, Value::from(number))).flatten();
@@ -257,8 +259,9 @@ pub(crate) fn date(tokens: &[Token], at: usize) -> Option<Found> {
     if let (Some(day), Some(month), Some(year)) = (day(word(0)), month(word(1 + shift)), year(word(2 + shift))) {
         return of(3 + shift, year, month, day);
     }
-    if let (Some(month), Some(day), Some(year)) = (month(word(0)), day(word(1)), year(word(2))) {
-        return of(3, year, month, day);
+    let of_year = usize::from(word(2) == "of");
+    if let (Some(month), Some(day), Some(year)) = (month(word(0)), day(word(1)), year(word(2 + of_year))) {
+        return of(3 + of_year, year, month, day);
     }
     let parts: Vec<u32> = word(0).split(['-', '/', '.']).map_while(|part| part.parse().ok()).collect();
     let [one, two, three] = parts[..] else { return None };

@@ -19,7 +19,8 @@ pub(crate) struct Token {
 
 impl Token {
     pub fn is_capital(&self) -> bool {
-        !self.quoted && self.text.starts_with(char::is_uppercase)
+        let is_speaker = self.lower == "i" || self.lower.starts_with("i'") || self.lower.starts_with("i’");
+        !self.quoted && !is_speaker && self.text.starts_with(char::is_uppercase)
     }
 
     pub fn has_digit(&self) -> bool {
@@ -66,6 +67,12 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
             }
             None => {
                 let end = text[at..].find(char::is_whitespace).map_or(text.len(), |length| at + length);
+                // "limit=5" and "id:7434" are a name and its value.
+                let raw = &text[at..end];
+                let split = raw
+                    .find(['=', ':'])
+                    .filter(|split| *split > 1 && *split + 1 < raw.len() && is_named_value(raw, *split));
+                let end = split.map_or(end, |split| at + split + 1);
                 found.push(word(text, at, end, opens_line));
                 end
             }
@@ -74,6 +81,11 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
         at = end;
     }
     found
+}
+
+fn is_named_value(raw: &str, split: usize) -> bool {
+    let is_web = raw.contains("://") || raw.contains('@') || raw.contains('?');
+    !is_web && raw[..split].bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_')
 }
 
 /// The mark by which a quotation ends its sentence: "… with “Hello.” Then …".
@@ -241,8 +253,41 @@ pub(crate) const NOUN_VERBS: &[&str] = &[
 ];
 
 const OBJECTS: &[&str] = &[
-    "me", "him", "her", "them", "it", "the", "a", "an", "each", "all", "this", "that", "these", "those", "my", "our",
-    "us", "its", "their", "his", "every", "both", "for", "about", "out", "up", "on", "what", "whether",
+    "me",
+    "him",
+    "her",
+    "them",
+    "it",
+    "the",
+    "a",
+    "an",
+    "each",
+    "all",
+    "this",
+    "that",
+    "these",
+    "those",
+    "my",
+    "our",
+    "us",
+    "its",
+    "their",
+    "his",
+    "every",
+    "both",
+    "for",
+    "about",
+    "out",
+    "up",
+    "on",
+    "what",
+    "whether",
+    "results",
+    "everything",
+    "someone",
+    "somebody",
+    "everyone",
+    "to",
 ];
 
 pub(crate) const PRONOUNS: &[&str] =

@@ -66,6 +66,8 @@ pub enum NotificationKind {
     EmailRefused,
     /// A site that was built for the agent will be taken down, or was.
     SiteExpiring,
+    /// A goal waits for its owner's answer.
+    GoalWaiting,
 }
 
 /// A notification to raise.

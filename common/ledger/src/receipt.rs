@@ -58,6 +58,9 @@ pub struct Receipt {
     /// completed work used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
+    /// Of a goal: what its calls cost, in micro-USDC. They have receipts of their own, which no sum counts twice. Not signed: they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_on: Option<Usdc>,
     /// The owner's rules under which the charge was made.
     #[serde(default)]
     pub judged: Judged,
@@ -256,6 +259,7 @@ mod tests {
             provider_cost: None,
             service_fee: None,
             kept: None,
+            passed_on: None,
             judged: Judged::default(),
             quote: None,
             status: ReceiptStatus::Settled,

@@ -45,7 +45,7 @@ pub(crate) async fn finish(
     output.result["results"] = results_of(run, tasks, results).await?;
     output.result["fee_usdc"] = json!(kept.checked_sub(purse.spent).unwrap_or_default().to_string());
     let note = goal.map(|goal| goal.end(db, run.toolbox.clock.now())).transpose()?;
-    Ok(output.charging(kept).with(note.into_iter().collect()))
+    Ok(output.charging(kept).passing_on(purse.spent).with(note.into_iter().collect()))
 }
 
 /// What the goal's job returns.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use tools::spec::{Price, ToolSpec};
 use tools::{Runner, run as runs};
 
-use crate::{quote, run};
+use crate::{open, quote, run};
 
 /// The least budget.
 pub const LEAST: Usdc = Usdc::from_micro(1_000_000);
@@ -101,7 +101,8 @@ pub static SPEC: ToolSpec = ToolSpec {
         ),
     ],
     judged: &["objective"],
-    refusals: &[(400, "budget_too_low"), (400, "needs_planner"), (404, "soul_not_found")],
+    refusals: &[(400, "budget_too_low"), (400, "needs_planner"), (409, "too_many_open_goals")],
+    claims: |toolbox, claiming| Box::pin(open::claim(toolbox, claiming)),
     refuse,
     check,
     accepted,

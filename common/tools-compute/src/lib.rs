@@ -6,6 +6,8 @@
 //! | [`quote`] | its price: what the calls may cost together, and the platform's fee on it |
 //! | [`goal`] | the rows of a goal and its tasks |
 //! | [`next`] | what a goal does next, from its tasks alone: pure |
+//! | [`notices`] | what its owner is told while it waits |
+//! | [`open`] | how many goals an owner has at once |
 //! | [`run`] | one run of the goal's job: looks what ended, starts what can start |
 //! | [`close`] | the end: what is kept, and the result |
 //! | [`control`] | what the owner does: cancel, respond |
@@ -19,6 +21,8 @@ pub mod compute;
 pub mod control;
 pub mod goal;
 pub mod next;
+pub mod notices;
+pub mod open;
 pub mod quote;
 pub mod run;
 pub mod view;

@@ -12,6 +12,7 @@ use goalplan::Plan;
 use ledger::account;
 use ledger::freeze::SERVICE_PAYEE;
 use ledger::purse::{self, Purse, PurseState};
+use platform::auth::token;
 use platform::http::log;
 use platform::store::{StoreError, WriteError};
 use serde_json::{Map, Value, json};
@@ -25,7 +26,7 @@ use tools::{Output, Running, Source, Task as Job, Toolbox};
 use crate::compute::SPEC;
 use crate::goal::{self, Approvals, Failure, Goal, MAX_TASKS, Task, TaskKind, TaskState};
 use crate::next::{Next, after_failure, after_refusal, next};
-use crate::{close, quote};
+use crate::{close, notices, quote};
 
 /// A run waits so long for calls that are quick: a lookup takes less than a wake-up.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -85,7 +86,9 @@ impl Run {
     }
 
     async fn go(&self) -> Result<Output, StoreError> {
-        let purse = match self.purse().await? {
+        let found = self.purse().await?;
+        let is_first = found.is_none();
+        let purse = match found {
             Some(purse) => purse,
             // Nothing was begun, and nothing begins any more.
             None if self.job.is_over => return Ok(close::never_begun(self.id())),
@@ -101,6 +104,9 @@ impl Run {
             // Cancelled before its first run.
             return self.finish(None).await;
         };
+        if is_first {
+            notices::waiting(&self.toolbox.db, &seen.goal, &seen.tasks, self.now()).await;
+        }
         self.drive(&mut seen).await
     }
 
@@ -222,8 +228,14 @@ impl Run {
         if self.now() >= seen.goal.deadline {
             return Ok(Some("deadline_exceeded"));
         }
-        let frozen = account::glance(&self.toolbox.db, seen.goal.agent).await?.frozen;
-        Ok(frozen.stops(seen.goal.token, SPEC.name, SERVICE_PAYEE).map(|_| "frozen_by_owner"))
+        let (db, agent, token) = (&self.toolbox.db, seen.goal.agent, seen.goal.token);
+        if let Some(id) = token
+            && token::load(db, agent, id).await?.is_some_and(|token| !token.is_active(self.now()))
+        {
+            return Ok(Some("token_revoked"));
+        }
+        let frozen = account::glance(db, agent).await?.frozen;
+        Ok(frozen.stops(token, SPEC.name, SERVICE_PAYEE).map(|_| "frozen_by_owner"))
     }
 
     async fn close(&self, why: &str) -> Result<(), StoreError> {
@@ -397,6 +409,7 @@ impl Run {
             Ok(()) | Err(WriteError::Refused(_)) => seen.tasks = goal::tasks(db, self.id()).await?,
             Err(WriteError::Failed(error)) => return Err(error),
         }
+        notices::waiting(db, &seen.goal, &seen.tasks, now).await;
         Ok(true)
     }
 

@@ -277,6 +277,8 @@ pub struct Output {
     pub credited: Option<Usdc>,
     /// What the work used of the price, in micro-USDC; `None`: all of it. The rest is credited when the job ends.
     pub used: Option<Usdc>,
+    /// What the work spent on other calls of its caller, in micro-USDC, which have receipts of their own.
+    pub passed_on: Option<Usdc>,
     /// Set if there is no result yet: the job runs again later.
     pub waits: Option<Wait>,
     /// Writes of the tool's own in the transaction that ends the job.
@@ -285,12 +287,17 @@ pub struct Output {
 
 impl Output {
     pub fn new(result: Value, source: Source) -> Output {
-        Output { result, source, credited: None, used: None, waits: None, writes: Vec::new() }
+        Output { result, source, credited: None, used: None, passed_on: None, waits: None, writes: Vec::new() }
     }
 
     /// Charges `used` micro-USDC of the price, at most all of it. The rest is credited when the job ends.
     pub fn charging(self, used: Usdc) -> Output {
         Output { used: Some(used), ..self }
+    }
+
+    /// Says that so much of what is charged was spent on other calls.
+    pub fn passing_on(self, spent: Usdc) -> Output {
+        Output { passed_on: Some(spent), ..self }
     }
 
     /// Adds writes to the transaction that ends the job: what it made is shown exactly if it is charged. If one is refused, the

@@ -70,7 +70,8 @@ pub async fn holder(db: &Db, table: &str, key: Key) -> Result<Option<RequestId>,
     }
 }
 
-async fn is_open(db: &Db, job: RequestId) -> Result<bool, StoreError> {
+/// Whether this job goes on.
+pub async fn is_open(db: &Db, job: RequestId) -> Result<bool, StoreError> {
     let job: Option<Job> = db.get_latest(&db.tables.jobs, Key::of_job(job)).await?;
     Ok(job.is_some_and(|job| job.open.is_some()))
 }

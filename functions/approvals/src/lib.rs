@@ -30,6 +30,7 @@ use ledger::signing::ReceiptSigner;
 use ledger::webhooks::{Event, EventKind, outbox};
 use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Segment, private_json, read_body};
+use platform::store::jobs;
 use platform::store::{Queue, StoreError};
 use serde_json::{Map, Value, json};
 
@@ -219,6 +220,9 @@ async fn decide(State(state): State<ApprovalsState>, Segment(token): Segment, bo
     match moves::decide(&state.app.db, &approval, decision, note.as_deref(), now, &state.signer).await {
         Ok(Some(Moved::Now(approval))) => {
             state.tell(&approval, now).await;
+            if let Some(waiting) = approval.wakes {
+                jobs::wake(&state.app.db, &*state.queue, waiting).await;
+            }
             page::show(&approval, state.name(), now, StatusCode::OK)
         }
         Ok(Some(Moved::Before(approval))) => page::show(&approval, state.name(), now, StatusCode::CONFLICT),

@@ -6,7 +6,7 @@ use super::find::{Found, Page};
 use super::run::{Memo, Move, click as click_on, not_found, wait_or};
 use super::step::How;
 use super::target::{Kind, Many, Target};
-use super::words::fold;
+use super::words::{fold, parts};
 use crate::action::Action;
 
 /// Clicks what the target names.
@@ -16,6 +16,9 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
     }
     if memo.acted {
         return Move::Finished;
+    }
+    if target.kind == Some(Kind::Result) && !run.known.is_empty() {
+        return result(page, target, memo, run);
     }
     let context = run.context.clone();
     let found =
@@ -33,6 +36,8 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
     {
         return next;
     }
+    // After fields were filled, the button of the form is meant, and not a link of the same name.
+    let found = found.map(|f| form_button(page, target, run).filter(|_| !f.sure).unwrap_or(f));
     let found = match (found, target.theirs, context.as_deref()) {
         (_, true, Some(_)) => labelled(page, target).or_else(|| page.one(target, context.as_deref())),
         (found, _, _) => found,
@@ -44,6 +49,11 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         run.sure &= found.sure;
         memo.acted = true;
         return Move::Act(act(found.id, how));
+    }
+    // "the second article": of the things that the page lists.
+    if let Some(id) = listed(page, target) {
+        memo.acted = true;
+        return Move::Act(act(&id, how));
     }
     // A text that nothing else names can be clicked where it stands.
     let nth_missing = target.ordinal.is_some() && target.kind == Some(Kind::Result);
@@ -69,6 +79,77 @@ pub fn click(page: &Page<'_>, target: &Target, how: How, explore: bool, memo: &m
         return wait_or(memo, Move::Finished);
     }
     reveal(page, memo, near, explore).unwrap_or_else(|| wait_or(memo, not_found(&target.said)))
+}
+
+/// The only button of this name, where fields were filled before.
+fn form_button<'a>(page: &Page<'a>, target: &Target, run: &Run) -> Option<Found<'a>> {
+    let mut list = page.all(target).0;
+    list.retain(|f| f.node.role == "button" && !f.node.is("disabled"));
+    let [one] = list.as_slice() else { return None };
+    (run.edited && target.ordinal.is_none()).then(|| Found { sure: true, ..one.clone() })
+}
+
+/// The link of the nth thing that a page lists.
+fn listed(page: &Page<'_>, target: &Target) -> Option<String> {
+    const THINGS: &[&str] = &["article", "post", "product", "book", "story", "entry", "recipe", "item", "one"];
+    let name = target.name.strip_suffix('s').unwrap_or(&target.name);
+    let ordinal = target.ordinal.filter(|_| THINGS.contains(&name) && target.near.is_none())?;
+    let (list, _) = super::records::series(page, &["name"]);
+    let record = list.get(ordinal.index(list.len())?)?;
+    let mut nodes = record.start..record.end;
+    nodes.find_map(|at| super::cart::link_at(page, at))
+}
+
+/// The nth result of a search: links that were not there before it, behind the words that count or head them.
+fn result(page: &Page<'_>, target: &Target, memo: &mut Memo, run: &mut Run) -> Move {
+    let says = |n: &crate::view::Node| {
+        let words = parts(n.words());
+        words.len() < 12 && words.iter().any(|w| matches!(w.as_str(), "result" | "results"))
+    };
+    let from = page.view.nodes.iter().position(|n| (n.text.is_some() || n.role == "heading") && says(n)).unwrap_or(0);
+    let mut list = page.all_where(|n| super::names::suits(n, Kind::Result));
+    list.retain(|f| f.index > from && !run.known.contains(&fold(&f.node.name)));
+    // A picture and a title of one result lead to the same page.
+    list.dedup_by(|b, a| b.node.href.is_some() && b.node.href == a.node.href);
+    let ordinal = target.ordinal.unwrap_or(super::words::Ordinal::Nth(1));
+    let Some(found) = ordinal.index(list.len()).and_then(|at| list.get(at)) else {
+        return next_results(page, target, memo).unwrap_or_else(|| wait_or(memo, not_found(&target.said)));
+    };
+    memo.acted = true;
+    Move::Act(click_on(found.id))
+}
+
+/// The link of a file: one that says to download it, one in its row, or one of its name.
+pub fn download(page: &Page<'_>, name: &str, memo: &mut Memo, run: &mut Run) -> Move {
+    if memo.acted {
+        // A page may show the file instead of giving it.
+        run.sure &= page.view.downloads.len() > run.downloads;
+        return Move::Finished;
+    }
+    let says = |words: &[String]| words.iter().any(|w| w == "download" || w == "downloads");
+    let pressed =
+        |n: &crate::view::Node| matches!(n.role.as_str(), "link" | "button" | "clickable") && !n.is("disabled");
+    let wants = parts(name);
+    let list = page.all_where(|n| pressed(n) && wants.iter().all(|w| parts(&n.name).contains(w)));
+    let direct = list.iter().find(|f| says(&parts(&f.node.name))).or_else(|| match list.as_slice() {
+        [one] => Some(one),
+        _ => list.iter().find(|f| fold(&f.node.name) == *name),
+    });
+    let buttons = page.all_where(|n| pressed(n) && fold(&n.name) == "download");
+    let near = || {
+        let anchors = page.mentions(name);
+        let one = anchors.iter().find_map(|at| {
+            super::cart::block(page, *at)
+                .into_iter()
+                .find(|(_, n)| buttons.iter().any(|b| b.node.id == n.id && n.id.is_some()))
+        });
+        one.and_then(|(_, n)| n.id.as_deref())
+    };
+    let Some(id) = direct.map(|f| f.id).or_else(near) else {
+        return wait_or(memo, not_found(name));
+    };
+    memo.acted = true;
+    Move::Act(click_on(id))
 }
 
 fn act(id: &str, how: How) -> Action {

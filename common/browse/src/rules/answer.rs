@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::find::Page;
 use super::names::likeness;
-use super::target::Target;
+use super::target::{Kind, Target};
 use super::words::{Token, fold, joined, number};
 use crate::view::Node;
 
@@ -17,6 +17,8 @@ pub enum Question {
         of: Option<String>,
     },
     Count(Target),
+    /// The same of each thing of a list.
+    Each(super::ask::Each),
     /// "the title of the page", "the address".
     Title,
     Address,
@@ -39,7 +41,9 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
                 .then(|| Question::Value { words: "price".to_owned(), of: Some(fold(&joined(&words))) });
         }
         let end = rest.iter().position(|t| t.is(&["are", "is", "does", "do", "on", "in"])).unwrap_or(rest.len());
-        return (end > 1).then(|| Question::Count(Target::read(&rest[1..end])));
+        let counted = rest.get(1..end).unwrap_or_default();
+        let counted = counted.split_last().filter(|(last, _)| last.is(&["there"])).map_or(counted, |(_, front)| front);
+        return (!counted.is_empty()).then(|| Question::Count(Target::read(counted)));
     }
     if first.is(&["count"]) {
         return (!rest.is_empty()).then(|| Question::Count(Target::read(rest)));
@@ -47,7 +51,10 @@ pub fn read(first: &Token, rest: &[Token]) -> Option<Question> {
     if first.is(&["is", "are", "does", "when", "where", "who"]) {
         return None;
     }
-    let dull = ["me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current"];
+    let dull = [
+        "me", "what", "is", "the", "us", "out", "back", "down", "are", "a", "an", "and", "value", "current", "my",
+        "your", "new", "final", "who",
+    ];
     let start = rest.iter().take_while(|t| t.is(&dull)).count();
     let rest = &rest[start..];
     let all = fold(&joined(rest));
@@ -80,6 +87,7 @@ impl Question {
             Self::Value { words, of: None } => words.clone(),
             Self::Value { words, of: Some(of) } => format!("{words} of {of}"),
             Self::Count(target) => format!("number of {}", target.said),
+            Self::Each(each) => each.attributes.join(", "),
             Self::Title => "title".to_owned(),
             Self::Address => "address".to_owned(),
             Self::Text => "text".to_owned(),
@@ -119,14 +127,79 @@ pub fn answer(page: &Page<'_>, question: &Question) -> Option<(Value, bool)> {
             let texts: Vec<&str> = page.view.nodes.iter().map(Node::words).filter(|t| !t.is_empty()).collect();
             Some((json!(texts.join("\n")), !page.view.cut))
         }
+        Question::Each(each) => super::records::each(page, each),
+        Question::Count(target) if names_things(target) => {
+            let noun = target.said.rsplit(' ').next().unwrap_or_default();
+            if let Some(count) = super::records::told(page, noun) {
+                return Some((json!(count), true));
+            }
+            let (list, sure) = super::records::series(page, &["name"]);
+            (!list.is_empty()).then(|| (json!(list.len()), sure && page.next_page().is_none() && !page.view.cut))
+        }
         Question::Count(target) => {
             let (found, sure) = page.all(target);
             let drawn = found.iter().any(|f| f.node.look.is_some());
             (!found.is_empty()).then(|| (json!(found.len()), sure && !drawn && !page.view.cut))
         }
-        Question::Value { words, of } => value(page, words, of.as_deref()),
+        Question::Value { words, of: Some(of) } => of_thing(page, words, of).or_else(|| value(page, words, Some(of))),
+        // "By Ada" is no label: its own rule comes first.
+        Question::Value { words, of: None } if words == "author" => {
+            plain_value(page, words).or_else(|| value(page, words, None))
+        }
+        Question::Value { words, of: None } => value(page, words, None).or_else(|| plain_value(page, words)),
         Question::Rows => None,
     }
+}
+
+/// What stands in the block of a thing of the page.
+fn of_thing(page: &Page<'_>, words: &str, of: &str) -> Option<(Value, bool)> {
+    let anchors = super::cart::named(page, of);
+    let found = anchors.iter().find_map(|at| {
+        let end = super::cart::block(page, *at).last().map_or(at + 1, |(last, _)| last + 1);
+        super::records::attribute(page, *at, &page.view.nodes[*at..end], words)
+    })?;
+    Some((json!(found), !super::cart::is_unclear(page, &anchors)))
+}
+
+/// Whether things of the page's own are counted, such as results or products: no buttons, links or drawings.
+fn names_things(target: &Target) -> bool {
+    let drawn = target.colour.is_some() || target.shape.is_some() || target.size.is_some() || target.quoted;
+    !drawn && matches!(target.kind, None | Some(Kind::Result | Kind::Item)) && target.near.is_none()
+}
+
+/// Words for the same, where a label of the page may say another one than the task.
+const SYNONYMS: &[&[&str]] = &[
+    &["phone number", "phone", "telephone", "telephone number", "tel", "mobile"],
+    &["email", "email address", "e-mail", "e-mail address", "mail"],
+    &["price", "cost", "unit price"],
+    &["total", "grand total", "order total", "total price", "total amount", "amount due"],
+    &["author", "written by"],
+    &["opening hours", "hours", "opening times"],
+    &["availability", "stock", "status"],
+];
+
+/// A value by its label, by another word for it, or by what it looks like.
+fn plain_value(page: &Page<'_>, words: &str) -> Option<(Value, bool)> {
+    let nodes = &page.view.nodes;
+    let same = SYNONYMS.iter().find(|set| set.contains(&words)).copied().unwrap_or_default();
+    if let Some(found) = same.iter().filter(|word| **word != words).find_map(|word| value(page, word, None)) {
+        return Some(found);
+    }
+    // A link that calls or writes shows its number or address.
+    let scheme = match same.first() {
+        Some(&"phone number") => "tel:",
+        Some(&"email") => "mailto:",
+        _ => {
+            let found = super::records::attribute(page, 0, nodes, words)?;
+            return Some((json!(found), true));
+        }
+    };
+    let mut links = nodes.iter().filter(|n| n.href.as_deref().is_some_and(|h| h.starts_with(scheme)));
+    let first = links.next()?;
+    let own = first.href.as_deref().and_then(|h| h.strip_prefix(scheme)).unwrap_or_default();
+    let shows = first.name.chars().any(|c| c.is_ascii_digit() || c == '@');
+    let text = if shows { first.name.clone() } else { own.to_owned() };
+    Some((json!(text), links.all(|n| n.href == first.href)))
 }
 
 pub fn value(page: &Page<'_>, words: &str, of: Option<&str>) -> Option<(Value, bool)> {
@@ -191,7 +264,7 @@ pub fn shown(node: &Node) -> String {
 }
 
 /// An amount of money in a text.
-fn money(text: &str) -> Option<String> {
+pub fn money(text: &str) -> Option<String> {
     let start = text.find(['$', '€', '£'])?;
     let end = text[start..]
         .char_indices()

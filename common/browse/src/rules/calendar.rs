@@ -14,7 +14,12 @@ use crate::view::Node;
 /// A date field: set, typed, or chosen in the calendar that a click opens.
 pub fn date(page: &Page<'_>, date: Date, field: Option<&Target>, memo: &mut Memo, run: &mut Run) -> Move {
     let native = page.all_where(|n| n.kind.as_deref() == Some("date"));
-    if let [one] = native.as_slice() {
+    let named = field.filter(|f| !f.is_bare()).and_then(|f| page.one(f, None)).filter(|f| f.sure);
+    let named = named.filter(|f| f.node.kind.as_deref() == Some("date"));
+    if native.len() > 1 && named.is_none() {
+        return wait_or(memo, not_found(field.map_or("which date", |f| &f.said)));
+    }
+    if let Some(one) = named.as_ref().or(native.first()) {
         if one.node.value.as_deref() == Some(date.iso().as_str()) {
             return Move::Finished;
         }
@@ -39,7 +44,7 @@ pub fn date(page: &Page<'_>, date: Date, field: Option<&Target>, memo: &mut Memo
         return move_;
     }
     let Some(found) = found else { return wait_or(memo, not_found("a date field")) };
-    let typed = format!("{:02}/{:02}/{:04}", date.month, date.day, date.year);
+    let typed = written(date, found.node.placeholder.as_deref().unwrap_or_default());
     if found.node.value.as_deref().and_then(Date::read) == Some(date) {
         return Move::Finished;
     }
@@ -49,6 +54,21 @@ pub fn date(page: &Page<'_>, date: Date, field: Option<&Target>, memo: &mut Memo
     }
     memo.acted = true;
     Move::Act(if picker { click(found.id) } else { type_into(found.id, &typed, false) })
+}
+
+/// A date as the field shows that it is written.
+fn written(date: Date, placeholder: &str) -> String {
+    let low = placeholder.to_lowercase();
+    let Date { year, month, day } = date;
+    if low.starts_with("yyyy-mm") {
+        date.iso()
+    } else if low.starts_with("dd/mm") {
+        format!("{day:02}/{month:02}/{year:04}")
+    } else if low.starts_with("dd.mm") {
+        format!("{day:02}.{month:02}.{year:04}")
+    } else {
+        format!("{month:02}/{day:02}/{year:04}")
+    }
 }
 
 /// The move in an open calendar; `None` if none is open.

@@ -4,8 +4,8 @@ use super::dates::{self, Date};
 use super::read::Reading;
 use super::step::{How, Value, What};
 use super::target::{Kind, Many, Target, colours};
-use super::verbs;
 use super::words::{Token, fold, joined, number, ordinal};
+use super::{pairs, verbs};
 
 type Read = Option<Vec<What>>;
 
@@ -51,6 +51,16 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
         let colour = rest.iter().find(|t| !colours(&t.low).is_empty() || t.text.starts_with('#'))?;
         return Some(vec![What::Colour(colour.low.clone())]);
     }
+    if verb.is(&["set", "change", "update"]) {
+        return set(rest, reading);
+    }
+    if let Some(list) = [&["as"][..], &["for"], &["from", "in"]].iter().find_map(|j| pairs::values_first(rest, j)) {
+        let one = |(list, value): &pairs::Pair<'_>| What::Choose {
+            names: vec![value.iter().find(|t| t.quoted).map_or_else(|| joined(value), |t| t.text.clone())],
+            list: Some(Target::read(list)),
+        };
+        return Some(list.iter().map(one).collect());
+    }
     if let Some(date) = rest.iter().find_map(|t| Date::read(&t.text)).or_else(|| spelled_date(rest)) {
         return Some(vec![What::Date { date, field: None }]);
     }
@@ -59,16 +69,8 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     {
         return Some(vec![What::Time { text: time, field: None }]);
     }
-    if verb.is(&["mark", "set"]) {
-        // "set the country to France"
-        let to = rest.iter().position(|t| t.is(&["to", "as"]))?;
-        let (before, after) = (&rest[..to], rest.get(to + 1..)?);
-        if verb.is(&["mark"]) {
-            return None;
-        }
-        let value = after.iter().find(|t| t.quoted).map_or_else(|| joined(after), |t| t.text.clone());
-        let target = Target::read(before);
-        return Some(vec![What::Choose { names: vec![value], list: Some(target) }]);
+    if verb.is(&["mark"]) {
+        return None;
     }
     let (before, list) =
         match rest.iter().rposition(|t| t.is(&["from", "in", "for", "as"])).filter(|at| *at > 0 && at + 1 < rest.len())
@@ -100,6 +102,30 @@ pub fn read(verb: &Token, rest: &[Token], reading: &mut Reading) -> Read {
     }
     let names = names(before);
     (!names.is_empty()).then(|| vec![What::Choose { names, list }])
+}
+
+/// "set the country to France", "set Check-in to 2026-12-01 and Check-out to 2026-12-03".
+fn set(rest: &[Token], reading: &Reading) -> Read {
+    let one = |(name, value): pairs::Pair<'_>| {
+        let text = value.iter().find(|t| t.quoted).map_or_else(|| pairs::text(value), |t| t.text.clone());
+        let field = if name.is_empty() { Target::default() } else { reading.target(name) };
+        if let Some(date) = Date::read(&text) {
+            return What::Date { date, field: Some(field) };
+        }
+        if dates::time(&text).is_some() && (text.to_lowercase().ends_with('m') || field.name.contains("time")) {
+            return What::Time { text, field: Some(field) };
+        }
+        What::Choose { names: vec![text], list: Some(field) }
+    };
+    if let Some(list) = pairs::names_first(rest, &["to"]) {
+        return Some(list.into_iter().map(one).collect());
+    }
+    let Some(to) = rest.iter().position(|t| t.is(&["to", "as"])).filter(|at| at + 1 < rest.len()) else {
+        // "set the date 12/31/2016"
+        let date = rest.iter().find_map(|t| Date::read(&t.text)).or_else(|| spelled_date(rest))?;
+        return Some(vec![What::Date { date, field: None }]);
+    };
+    Some(vec![one((&rest[..to], &rest[to + 1..]))])
 }
 
 /// A light red looks pink.

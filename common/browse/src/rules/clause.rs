@@ -1,9 +1,10 @@
 //! Splits the words of a task into clauses, each of which starts with a verb or says where or when the next one holds.
 
+use super::pairs;
 use super::words::{Token, fold, joined};
 
 /// Words that start a clause. Those that are also nouns start one only after a comma, "and" or "then".
-const VERBS: [&str; 103] = [
+const VERBS: &[&str] = &[
     "open",
     "visit",
     "navigate",
@@ -107,10 +108,18 @@ const VERBS: [&str; 103] = [
     "browse",
     "agree",
     "unfold",
+    "proceed",
+    "continue",
+    "change",
+    "update",
+    "view",
+    "let",
 ];
 /// They say when or where, and the clause after them says what.
 const BEFORE: [&str; 13] =
     ["for", "in", "on", "under", "at", "from", "if", "when", "once", "after", "using", "inside", "within"];
+/// They join a clause to the one before.
+const JOINERS: [&str; 9] = ["and", "then", "finally", "also", "afterwards", "to", "please", "next", "lastly"];
 /// Said before a verb, without a meaning of its own.
 const POLITE: [&str; 24] = [
     "please",
@@ -139,6 +148,72 @@ const POLITE: [&str; 24] = [
     "you",
 ];
 
+/// Words of courtesy before one step; what is longer is none.
+const MOST_LEAD: usize = 24;
+/// Said before a step, without a meaning of their own.
+const LEADS: &[&[&str]] = &[
+    &["i", "want", "you", "to"],
+    &["i", "need", "you", "to"],
+    &["i", "would", "like", "you", "to"],
+    &["i'd", "like", "you", "to"],
+    &["i", "want", "to"],
+    &["i", "need", "to"],
+    &["i", "would", "like", "to"],
+    &["i'd", "like", "to"],
+    &["you", "should"],
+    &["you", "need", "to"],
+    &["you", "have", "to"],
+    &["your", "task", "is", "to"],
+    &["the", "task", "is", "to"],
+    &["would", "you"],
+    &["will", "you"],
+    &["help", "me"],
+    &["be", "so", "kind", "and"],
+    &["be", "so", "kind", "as", "to"],
+    &["go", "ahead", "and"],
+    &["try", "to"],
+    &["make", "sure", "to"],
+    &["be", "sure", "to"],
+    &["do", "the", "following"],
+    &["follow", "these", "steps"],
+    &["here", "is", "what", "to", "do"],
+    &["after", "that"],
+    &["after", "this"],
+    &["after", "doing", "that"],
+    &["when", "done"],
+    &["once", "done"],
+    &["when", "you", "are", "done"],
+    &["once", "you", "are", "done"],
+    &["when", "that", "is", "done"],
+    &["once", "that", "is", "done"],
+    &["when", "that's", "done"],
+    &["once", "that's", "done"],
+    &["when", "the", "page", "opens"],
+    &["when", "the", "page", "has", "loaded"],
+    &["once", "the", "page", "has", "loaded"],
+    &["once", "you", "are", "there"],
+    &["on", "the", "page", "that", "opens"],
+    &["on", "the", "page", "that", "loads"],
+    &["on", "the", "opened", "page"],
+    &["on", "the", "resulting", "page"],
+    &["on", "the", "next", "page"],
+    &["on", "the", "new", "page"],
+    &["on", "that", "page"],
+    &["on", "this", "page"],
+    &["on", "the", "page"],
+    &["from", "there"],
+    &["in", "the", "end"],
+    &["at", "the", "end"],
+    &["there"],
+    &["lastly"],
+    &["thirdly"],
+    &["as", "a", "last", "step"],
+    &["thanks"],
+    &["thank", "you"],
+    &["hi"],
+    &["hello"],
+];
+
 #[derive(Clone, Debug)]
 pub struct Clause {
     pub tokens: Vec<Token>,
@@ -149,8 +224,38 @@ pub struct Clause {
     pub follows: bool,
 }
 
-fn is_verb(token: &Token) -> bool {
-    token.is(&VERBS)
+/// How many words say nothing before the step: these and `LEADS`.
+fn leading(tokens: &[Token], words: &[&str]) -> usize {
+    let mut at = 0;
+    loop {
+        let rest = &tokens[at..];
+        // "First name" is the name of a field.
+        if matches!(rest, [_, name, ..] if name.is(&["name", "names"])) {
+            return at;
+        }
+        let is_said =
+            |lead: &&&[&str]| rest.len() >= lead.len() && lead.iter().zip(rest).all(|(word, t)| t.is(&[word]));
+        let longest = LEADS.iter().filter(is_said).map(|lead| lead.len()).max();
+        let more = longest.unwrap_or_else(|| usize::from(rest.first().is_some_and(|t| t.is(words))));
+        if more == 0 || at > MOST_LEAD {
+            return at;
+        }
+        at += more;
+    }
+}
+
+/// Whether a clause may start with it.
+#[must_use]
+pub fn is_verb(token: &Token) -> bool {
+    token.is(VERBS)
+}
+
+/// Whether a clause starts here: "visit the page", but not "Visit date to …".
+fn starts(tokens: &[Token]) -> bool {
+    const NOUNS: &[&str] = &["date", "name", "number", "code", "time", "type", "title", "id", "address"];
+    let is_field = matches!(tokens, [_, noun, joiner, ..]
+        if noun.is(NOUNS) && (noun.after == Some(':') || joiner.is(&["to", "with", "as", "is", "="])));
+    tokens.first().is_some_and(is_verb) && !is_field
 }
 
 /// Whether a word is the number of a list of steps: `1.`, `2)`, `Step 3:`.
@@ -170,11 +275,10 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
     while at < tokens.len() {
         let token = &tokens[at];
         // Where the next clause would start, past "and then".
-        let skip = tokens[at..]
-            .iter()
-            .take_while(|t| t.is(&["and", "then", "finally", "also", "afterwards", "to", "please", "next", "lastly"]))
-            .count();
-        let verb = tokens.get(at + skip).is_some_and(is_verb);
+        let skip = leading(&tokens[at..], &JOINERS);
+        // "…, please. Click Send": what ends a sentence does not start the next clause.
+        let ended = tokens[at..at + skip].iter().any(|t| matches!(t.after, Some('.' | '!' | '?' | ';' | '\n')));
+        let verb = !ended && starts(&tokens[at + skip..]);
         let mark = current.last().and_then(|t| t.after);
         // A missing comma: "scroll to the top hit submit".
         let strong = token.is(&["hit", "press", "click"])
@@ -217,18 +321,10 @@ pub fn clauses(tokens: &[Token]) -> Vec<Clause> {
 }
 
 fn push(out: &mut Vec<Clause>, mut tokens: Vec<Token>, follows: bool) {
-    let polite = tokens.iter().take_while(|t| t.is(&POLITE)).count();
-    tokens.drain(..polite.min(tokens.len()));
-    for start in [
-        ["i", "want", "you", "to"].as_slice(),
-        &["i", "need", "you", "to"],
-        &["you", "should"],
-        &["go", "ahead", "and"],
-        &["i", "want", "to"],
-    ] {
-        if tokens.len() > start.len() && start.iter().zip(&tokens).all(|(a, b)| b.is(&[a])) {
-            tokens.drain(..start.len());
-        }
+    let lead = leading(&tokens, &POLITE);
+    tokens.drain(..lead.min(tokens.len()));
+    while tokens.len() > 1 && tokens.last().is_some_and(|t| t.is(&["please", "thanks"])) && !pairs::is_line(&tokens) {
+        tokens.pop();
     }
     let Some(first) = tokens.first() else { return };
     let mut optional = false;

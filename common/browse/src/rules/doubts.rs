@@ -76,7 +76,7 @@ pub fn doubts(tokens: &[Token]) -> Vec<String> {
         } else if token.is(&["when", "once", "while", "after", "as"]) {
             compares && clause.iter().any(|t| t.is(&["is", "are", "was", "gets", "drops", "falls", "reaches"]))
         } else {
-            token.is(&EXCEPT)
+            token.is(&EXCEPT) || is_repeated(tokens, at) || is_sooner(tokens, at)
         };
         if is_doubt {
             let from = at.saturating_sub(4);
@@ -85,6 +85,22 @@ pub fn doubts(tokens: &[Token]) -> Vec<String> {
     }
     parts.truncate(5);
     parts
+}
+
+/// Whether the end of a sentence turns the order of the steps: "log in and tick the box first".
+fn is_sooner(tokens: &[Token], at: usize) -> bool {
+    let ends = at + 1 == tokens.len() || matches!(tokens[at].after, Some('.' | '!' | '?' | ';' | '\n'));
+    at > 1 && ends && tokens[at].is(&["first", "beforehand"]) && !tokens[at - 1].is(&["the", "on"])
+}
+
+/// Whether a step is to be done again and again: "click Next until …". Waiting and scrolling end by themselves.
+fn is_repeated(tokens: &[Token], at: usize) -> bool {
+    let before = &tokens[at.saturating_sub(8)..at];
+    let ends = tokens[at].is(&["until", "till"]) && !before.iter().any(|t| t.is(&["wait", "scroll"]));
+    let goes_on = tokens.get(at + 1).is_some_and(|t| t.low.ends_with("ing"));
+    let again = tokens[at].is(&["repeat", "repeatedly"]) || (tokens[at].is(&["keep"]) && goes_on);
+    let long = tokens[at].is(&["long"]) && tokens.get(at + 1).is_some_and(|t| t.is(&["as"]));
+    ends || again || long
 }
 
 /// Whether the task accepts or dismisses dialogs of the browser; `None` if it says nothing of them.
@@ -128,10 +144,14 @@ mod tests {
             "Click \"Place order\" after asking me for confirmation",
             "Click \"Delete\" for every mail that is not from Ann",
             "If it is in stock, click \"Add to cart\". Otherwise click Back",
+            "Click Next until the last page is shown",
+            "Click \"Load more\" repeatedly",
         ] {
             assert!(!doubts(&tokens(task)).is_empty(), "{task}");
         }
         for task in [
+            "Check the box Keep me signed in and log in",
+            "Scroll down until the footer, wait until it is shown and click Save",
             "If asked about cookies, click \"Reject all\"",
             "If a banner appears, close it. When you are done, click Save",
             "If there is a cookie banner, click \"Only necessary\"",

@@ -231,7 +231,9 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
     let named = |at: usize, n: &Node| {
         names.iter().any(|name| likeness(&n.name, name).max(likeness(page.label(at), name)) >= 60)
     };
-    let who = fields.iter().find(|(at, n, _)| named(*at, n)).or_else(|| fields.iter().rfind(|(at, _, _)| *at < before));
+    // A page without a password field may have a field for something else, such as a search.
+    let last = || fields.iter().rfind(|(at, _, _)| *at < before && secret.is_some());
+    let who = fields.iter().find(|(at, n, _)| named(*at, n) && (secret.is_some() || fields.len() == 1)).or_else(last);
     if memo.done == 0
         && let Some((_, _, id)) = who
     {
@@ -266,6 +268,9 @@ pub fn log_in(page: &Page<'_>, user: &str, password: &str, memo: &mut Memo, run:
 /// Fills a search: one box, or a form in which every part has its field.
 pub fn search(page: &Page<'_>, text: &str, pieces: &[(Vec<String>, String)], memo: &mut Memo, run: &mut Run) -> Move {
     let fields: Vec<_> = page.elements().filter(|(_, n, _)| n.takes_text() && !n.is("readonly")).collect();
+    if !memo.acted {
+        run.known = page.elements().filter(|(_, n, _)| n.role == "link").map(|(_, n, _)| fold(&n.name)).collect();
+    }
     if memo.acted {
         return Move::Finished;
     }

@@ -1,10 +1,10 @@
-//! Clauses that type, log in and search.
+//! Clauses that type and search.
 
 use super::read::Reading;
 use super::step::{Value, What};
 use super::target::{Kind, Many, Target};
 use super::words::{Token, fold, joined};
-use super::{dates, verbs};
+use super::{dates, pairs, verbs};
 
 type Read = Option<Vec<What>>;
 
@@ -96,9 +96,8 @@ pub fn read(rest: &[Token], reading: &Reading) -> Read {
     if all.contains("corresponds with each label") || all.contains("each label") {
         return Some(vec![What::FillLabelled]);
     }
-    // "name: Ada, e-mail: ada@example.org"
-    if let Some(steps) = listed(rest) {
-        return Some(steps);
+    if let Some(steps) = many(rest) {
+        return steps;
     }
     let joiner = |t: &Token| t.is(&["into", "in", "inside", "to", "as", "for"]);
     let case = rest.iter().position(|t| t.is(&["case", "lowercase", "uppercase"]));
@@ -163,68 +162,58 @@ fn named_values(tokens: &[Token]) -> Vec<(String, String)> {
     if name.is_empty() { out } else { Vec::new() }
 }
 
-/// `Name: Ada, E-mail: ada@example.org`.
-fn listed(tokens: &[Token]) -> Read {
-    let mut out = Vec::new();
-    let mut at = tokens
-        .iter()
-        .take_while(|t| t.is(&["the", "form", "with", "following", "details"]) && t.after != Some(':'))
-        .count();
-    if tokens.get(at).is_some_and(|t| t.after == Some(':') && t.is(&["details", "form", "with", "following", "values"]))
-    {
-        at += 1;
-    }
-    while at < tokens.len() {
-        let colon = at + tokens[at..].iter().take(6).position(|t| t.after == Some(':'))?;
-        let end = tokens[colon + 1..]
-            .iter()
-            .position(|t| matches!(t.after, Some(',' | ';' | '\n')))
-            .map_or(tokens.len(), |n| colon + 2 + n);
-        let text = joined(tokens.get(colon + 1..end).filter(|v| !v.is_empty())?);
-        out.push(fill(Value::Text(text.trim_end_matches([',', ';']).to_owned()), field(&tokens[at..=colon])));
-        at = end;
-        at += tokens[at..].iter().take_while(|t| t.is(&["and"])).count();
-    }
-    (!out.is_empty()).then_some(out)
-}
-
-/// Whether "out" or "up" follows "log" or "sign".
+/// Steps that fill fields with their values.
 #[must_use]
-pub fn is_log_out(rest: &[Token]) -> bool {
-    rest.first().is_some_and(|t| t.is(&["out", "off", "up"]))
+pub fn steps(pairs: &[pairs::Pair<'_>]) -> Vec<What> {
+    let one = |(name, value): &pairs::Pair<'_>| {
+        let mut text = pairs::text(value);
+        // After "Message:" a sentence has its own full stop.
+        let labelled = name.last().is_some_and(|t| t.after == Some(':'));
+        if let Some(last) = value.last().filter(|_| labelled && value.len() > 2) {
+            let mark = if last.after == Some('\n') { last.mark } else { last.after };
+            text.extend(mark.filter(|mark| matches!(mark, '.' | '?')));
+        }
+        fill(Value::Text(text), named(name))
+    };
+    pairs.iter().map(one).collect()
 }
 
-/// "log in with user ada and password x", "log in as ada with password x".
-pub fn log_in(rest: &[Token]) -> Read {
-    let word = |at: usize| rest.get(at).map(|t| t.text.clone());
-    let skip = |mut at: usize| {
-        while rest.get(at).is_some_and(|t| t.is(&["name", "is", "id", "address", "the", "=", "user", "username"])) {
-            at += 1;
-        }
-        at
-    };
-    let user = rest
-        .iter()
-        .position(|t| t.is(&["user", "username", "email", "e-mail", "login", "as", "account"]))
-        .and_then(|at| word(skip(at + 1)));
-    let password =
-        rest.iter().position(|t| t.is(&["password", "pass", "passphrase"])).and_then(|at| word(skip(at + 1)));
-    let (Some(user), Some(password)) = (
-        user.or_else(|| {
-            // "log in with ada / x"
-            let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
-            (quoted.len() == 2).then(|| quoted[0].text.clone())
-        }),
-        password.or_else(|| {
-            let quoted: Vec<&Token> = rest.iter().filter(|t| t.quoted).collect();
-            (quoted.len() == 2).then(|| quoted[1].text.clone())
-        }),
-    ) else {
-        let bare = rest.iter().all(|t| t.is(&["in"]));
-        let target = Target { name: "log in".to_owned(), full: "log in".to_owned(), ..Target::default() };
-        return bare.then(|| vec![What::Click { target, how: super::step::How::Once, explore: false }]);
-    };
-    Some(vec![What::LogIn { user, password }])
+/// A field by its whole name: of "First name" the first word is no position.
+fn named(tokens: &[Token]) -> Target {
+    let quoted = tokens.iter().find(|t| t.quoted);
+    let dull = ["the", "my", "your", "a", "an", "field", "box", "input", "is", "="];
+    let words: Vec<Token> = tokens.iter().filter(|t| !t.is(&dull)).cloned().collect();
+    let exact = quoted.map_or_else(|| joined(&words), |t| t.text.clone());
+    let name = fold(&exact);
+    Target {
+        said: joined(tokens),
+        full: name.clone(),
+        name,
+        exact,
+        quoted: quoted.is_some(),
+        kind: Some(Kind::Field),
+        ..Target::default()
+    }
+}
+
+/// Several fields of one clause; `Some(None)` where it is a list that is not understood.
+fn many(rest: &[Token]) -> Option<Read> {
+    let lead = pairs::lead(rest);
+    if lead > 0 && lead < rest.len() {
+        return Some(pairs::details(&rest[lead..]).map(|list| steps(&list)));
+    }
+    let list = pairs::names_first(rest, &["with"]).or_else(|| {
+        [&["into", "in", "inside"][..], &["as"], &["for"]].iter().find_map(|joiner| pairs::values_first(rest, joiner))
+    });
+    if let Some(list) = list {
+        return Some(Some(steps(&list)));
+    }
+    let joins = rest.iter().any(|t| t.is(&["into", "in", "inside", "with", "as", "to"]));
+    let colon = pairs::is_line(rest);
+    let list = pairs::details(rest).filter(|_| colon || !joins)?;
+    // A value in quotes stands alone: what is around it says something else.
+    let plain = |value: &[Token]| value.len() == 1 || value.iter().all(|t| !t.quoted);
+    list.iter().all(|(_, value)| plain(value)).then(|| Some(steps(&list)))
 }
 
 /// "search for X"; in a form of several fields each part of X goes where its words say.

@@ -110,7 +110,9 @@ impl<'a> Page<'a> {
             }
             // A name in quotes is the whole name: "Cancel" is not "Cancel subscription".
             let is_pressed = matches!(node.role.as_str(), "button" | "link" | "clickable" | "menuitem" | "tab");
-            if target.quoted && is_pressed && score < 95 {
+            // "x" is how people write the sign that closes a window.
+            let sign = target.name.chars().count() == 1 && same_act(&node.name, &target.name);
+            if target.quoted && is_pressed && !node.name.is_empty() && score < 95 && !sign {
                 score = 0;
             }
             if score > 0 && !role {
@@ -127,6 +129,13 @@ impl<'a> Page<'a> {
             if score >= 40 {
                 scored.push((score, Found { node, id, index, sure: false }));
             }
+        }
+        // "the Red Kettle" is a name where nothing looks so.
+        let looks = target.colour.is_some() || target.size.is_some();
+        if scored.is_empty() && looks && !target.full.is_empty() && !target.is_bare() {
+            let name = target.full.clone();
+            let named = Target { name, exact: String::new(), colour: None, size: None, shape: None, ..target.clone() };
+            return self.all(&named);
         }
         let best = scored.iter().map(|(score, _)| *score).max().unwrap_or_default();
         let slack = if target.near.is_some() || target.many != Many::One { 25 } else { 0 };
@@ -187,7 +196,9 @@ impl<'a> Page<'a> {
             let close = self.close_to(&list, relation, phrase);
             if close.is_empty() {
                 // "Add to cart" of a thing that is not there.
-                if list.len() > 1 && self.mentions(phrase).is_empty() {
+                let part = ["menu", "navigation", "nav", "header", "page", "top"].contains(&phrase)
+                    && target.ordinal.is_some();
+                if list.len() > 1 && self.mentions(phrase).is_empty() && !part {
                     return None;
                 }
                 // "the link in the menu": the page may not say "menu".

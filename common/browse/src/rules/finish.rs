@@ -48,6 +48,7 @@ pub fn finish(page: &Page<'_>, run: &Run, schema: Option<&Value>) -> Decision {
     });
     // A click after which the page says the same as before may have done nothing.
     let unchanged = run.clicks && page.view.nodes.iter().map(Node::words).eq(run.texts.iter().map(String::as_str));
+    let unchanged = unchanged && page.view.downloads.len() == run.downloads;
     let success = (run.sure && !unsent && !trouble && !unchanged).then_some(true);
     Decision::Done { success, output }
 }

@@ -4,7 +4,9 @@
 
 mod acts;
 mod answer;
+mod ask;
 mod calendar;
+mod cart;
 mod choose;
 mod clause;
 mod dates;
@@ -14,14 +16,19 @@ mod fields;
 mod fill;
 mod find;
 mod finish;
+mod login;
 mod mail;
 mod moves;
+mod moving;
 mod names;
 mod output;
+mod pairs;
 mod pick;
 mod read;
+mod records;
 mod repeat;
 mod run;
+mod shop;
 mod special;
 mod step;
 mod target;
@@ -91,6 +98,8 @@ struct Run {
     sure: bool,
     /// The value that a step found or copied.
     kept: Option<String>,
+    /// Names of the links before a search: they are no results of it.
+    known: Vec<String>,
     /// What was found last; "their address" belongs to it.
     context: Option<String>,
     /// What was read, with the words that asked for it.
@@ -100,6 +109,8 @@ struct Run {
     edited: bool,
     /// Texts of the page before the last act.
     texts: Vec<String>,
+    /// How many files the page had given before the last act.
+    downloads: usize,
     /// The last act was a click.
     clicks: bool,
     /// The element that was clicked last.
@@ -142,11 +153,13 @@ impl Plan {
         let run = Run {
             sure: true,
             kept: None,
+            known: Vec::new(),
             context: None,
             answers: Vec::new(),
             has_schema: output_schema.is_some(),
             edited: false,
             texts: Vec::new(),
+            downloads: 0,
             clicks: false,
             clicked: None,
             last: None,
@@ -173,10 +186,14 @@ impl Plan {
         self.steps.iter().filter_map(opened).collect()
     }
 
-    /// How many steps the task writes out.
+    /// How many steps the task writes out; "add 3 kettles" are three.
     #[must_use]
     pub fn written_steps(&self) -> usize {
-        self.steps.len()
+        let times = |step: &Step| match step.what {
+            What::Cart(shop::Cart::Add { count, .. }) => count,
+            _ => 1,
+        };
+        self.steps.iter().map(times).sum()
     }
 
     /// The next act, from what the page shows now and what became of the last act.
@@ -251,6 +268,7 @@ impl Plan {
             };
         }
         self.run.texts = view.nodes.iter().map(|n| n.words().to_owned()).collect();
+        self.run.downloads = view.downloads.len();
         self.run.clicks = matches!(action, Action::Click { .. } | Action::ClickAt { .. });
         if let Action::Click { id, .. } = &action {
             self.run.clicked = Some(id.clone());
@@ -305,5 +323,7 @@ impl Plan {
     }
 }
 
+#[cfg(test)]
+mod phrases;
 #[cfg(test)]
 mod tests;

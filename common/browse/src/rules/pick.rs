@@ -15,6 +15,11 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
     let merged = merge(page, names);
     let names = merged.as_slice();
     let Some(name) = names.get(memo.done) else { return Move::Finished };
+    if list.is_none()
+        && let Some((list, name)) = listed(page, name)
+    {
+        return choose(page, &[name], Some(&list), memo, run);
+    }
     if memo.acted && memo.phase == 0 {
         memo.acted = false;
         memo.done += 1;
@@ -30,6 +35,19 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
     let has = |n: &Node| n.tag == "select" && option(n).is_some();
     let said = list.and_then(|list| page.one(list, None)).filter(|f| has(f.node));
     let lists = page.all_where(has);
+    let named = list.filter(|list| !list.is_bare());
+    // "set the quantity to 3": a field that takes any text.
+    let owner = named.and_then(|list| page.one(list, None)).filter(|f| f.sure && f.node.takes_text());
+    if let Some(found) =
+        owner.filter(|f| !f.node.is("readonly") && f.node.role != "combobox").filter(|_| said.is_none())
+    {
+        let field = Target { said: found.node.name.clone(), ..list.cloned().unwrap_or_default() };
+        return super::fields::fill(page, &super::choose::as_text(std::slice::from_ref(name)), &field, memo, run);
+    }
+    // Which of several lists is meant, nobody knows.
+    if let Some(list) = named.filter(|_| said.is_none() && lists.len() > 1) {
+        return wait_or(memo, not_found(&list.said));
+    }
     if let Some(found) = said.or_else(|| lists.first().cloned()) {
         run.sure &= lists.len() == 1 || list.is_some();
         let all: Vec<String> = if found.node.is("multiple") {
@@ -94,6 +112,37 @@ pub fn choose(page: &Page<'_>, names: &[String], list: Option<&Target>, memo: &m
         return Move::Act(click(found.id));
     }
     wait_or(memo, not_found(name))
+}
+
+/// "size Large", "Large size": the list and its option, where the page has both and nothing of the whole name.
+fn listed(page: &Page<'_>, name: &str) -> Option<(Target, String)> {
+    let words: Vec<&str> = name.split_whitespace().take(8).collect();
+    let whole = fold(name);
+    let is_whole = |n: &Node| fold(n.words()) == whole || n.options.iter().any(|o| fold(o) == whole);
+    if words.len() < 2 || page.view.nodes.iter().any(is_whole) {
+        return None;
+    }
+    let pairs = (1..words.len()).flat_map(|at| {
+        let (head, tail) = (words[..at].join(" "), words[at..].join(" "));
+        [(head.clone(), tail.clone()), (tail, head)]
+    });
+    pairs.into_iter().find_map(|(list, option)| {
+        // "colour" of the task may be "color" of the page.
+        let spellings = [list.clone(), list.replace("colour", "color"), list.replace("color", "colour")];
+        let list = spellings.iter().find(|list| {
+            page.view.nodes.iter().enumerate().any(|(at, n)| {
+                let choice = n.role == "option" || n.role == "link";
+                !choice && likeness(n.words(), list).max(likeness(page.label(at), list)) >= 75
+            })
+        })?;
+        let holds = page.elements().any(|(at, n, _)| {
+            n.options.iter().any(|o| fold(o) == fold(&option))
+                || (matches!(n.role.as_str(), "radio" | "button" | "clickable" | "option" | "switch")
+                    && (fold(&n.name) == fold(&option) || fold(page.label(at)) == fold(&option)))
+        });
+        let name = fold(list);
+        holds.then(|| (Target { said: list.clone(), full: name.clone(), name, ..Target::default() }, option))
+    })
 }
 
 fn merge(page: &Page<'_>, names: &[String]) -> Vec<String> {

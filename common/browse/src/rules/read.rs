@@ -2,10 +2,10 @@
 //! refused.
 
 use super::clause::{Clause, clauses};
-use super::step::{Step, What};
+use super::step::{Step, What, hidden};
 use super::target::Target;
 use super::words::{Token, joined, tokens};
-use super::{answer, choose, doubts, fill, mail, special, verbs};
+use super::{ask, choose, doubts, fill, login, mail, moving, pairs, shop, special, verbs};
 
 /// Longest task, in bytes.
 const MOST_TASK: usize = 8_000;
@@ -22,6 +22,8 @@ pub struct Reading {
     pub optional: bool,
     /// A value was found or copied.
     pub kept: bool,
+    /// The clause before looked for a thing, and this one asks about it.
+    pub asks_of_found: bool,
     pub steps: Vec<Step>,
 }
 
@@ -75,8 +77,10 @@ pub fn read(task: &str) -> Result<Read, Vec<String>> {
 
 impl Reading {
     fn push(&mut self, said: &[Token], whats: Vec<What>) {
+        // One sentence may hold a user and a password: no step of it shows the password.
+        let said = hidden(&joined(said), &whats);
         for what in whats {
-            self.steps.push(Step { said: joined(said), what, optional: self.optional });
+            self.steps.push(Step { said: said.clone(), what, optional: self.optional });
         }
     }
 
@@ -100,18 +104,33 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         reading.context = Some(super::clause::phrase(&tokens[1..])).filter(|p| !p.is_empty());
         return Some(Vec::new());
     }
+    reading.asks_of_found = reading.explore && clause.follows;
     if !clause.follows {
         reading.explore = false;
     }
     let next_finds = next.is_some_and(|n| n.tokens.first().is_some_and(|t| t.is(&["find", "locate"])));
     let rest = &tokens[1..];
+    // A line of a list of details: "Name: Ada".
+    if pairs::is_line(tokens) && !first.is(&["click", "press", "open", "select", "choose", "answer", "tell", "return"])
+    {
+        return pairs::details(tokens).map(|list| fill::steps(&list));
+    }
+    // "Fill in the form:", with its details on the lines behind.
+    if next.is_some_and(|n| pairs::is_line(&n.tokens)) && introduces(first, rest) {
+        return Some(Vec::new());
+    }
 
+    if let Some(steps) = shop::read(first, rest) {
+        return Some(steps);
+    }
     match first.low.as_str() {
         _ if first.quoted => None,
+        "find" | "look" | "check" | "see" | "identify" if ask::is_value(rest) => ask::read(first, rest, reading),
         "find" | "locate" | "look" | "identify" => verbs::find(rest, reading),
         "expand" | "collapse" | "unfold" if next_finds && rest.iter().all(|t| !t.quoted) => verbs::explore(reading),
         "switch" | "navigate" | "browse" if verbs::through(rest) => verbs::explore(reading),
-        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "return" if !rest.is_empty() => {
+        "return" if rest.first().is_some_and(|t| t.is(&["to", "back"])) => verbs::open(first, rest, reading),
+        "open" | "visit" | "go" | "navigate" | "load" | "browse" | "view" | "proceed" if !rest.is_empty() => {
             verbs::open(first, rest, reading)
         }
         "click" | "tap" | "press" | "hit" | "push" | "doubleclick" | "double-click" | "right-click" => {
@@ -120,7 +139,9 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
         "double" | "right" if rest.first().is_some_and(|t| t.is(&["click"])) => {
             verbs::click(first, &rest[1..], reading)
         }
-        "select" | "choose" | "pick" | "set" | "use" | "mark" => choose::read(first, rest, reading),
+        "select" | "choose" | "pick" | "set" | "change" | "update" | "use" | "mark" => {
+            choose::read(first, rest, reading)
+        }
         "check" | "tick" | "uncheck" | "untick" | "enable" | "disable" | "toggle" | "turn" => {
             choose::check(first, rest, reading)
         }
@@ -133,23 +154,36 @@ fn one(clause: &Clause, next: Option<&Clause>, reading: &mut Reading) -> Option<
             Some(vec![What::Screenshot])
         }
         "search" => fill::search(rest),
-        "log" | "login" | "sign" if !fill::is_log_out(rest) => fill::log_in(rest),
+        "log" | "login" | "sign" if !login::is_log_out(rest) => login::read(rest),
         "drag" | "move" => special::drag(rest),
         "expand" | "collapse" | "unfold" => verbs::expand(rest),
-        "switch" => verbs::switch(rest, reading),
-        "scroll" => verbs::scroll(rest),
-        "wait" => verbs::wait(rest),
-        "hover" => verbs::hover(rest, reading),
-        "focus" => verbs::focus(rest, reading),
+        "switch" => moving::switch(rest, reading),
+        "scroll" => moving::scroll(rest),
+        "wait" => moving::wait(rest),
+        "hover" => moving::hover(rest, reading),
+        "focus" => moving::focus(rest, reading),
         "highlight" => Some(vec![What::Highlight(Target::read(rest))]),
         "submit" => verbs::submit(rest, reading),
+        "send" if rest.iter().all(|t| t.is(&["the", "it", "form", "message", "this", "off", "my", "request"])) => {
+            Some(vec![What::Submit])
+        }
         "close" | "dismiss" => verbs::close(rest, reading),
         "generate" | "solve" | "sort" | "order" | "buy" | "book" => special::clause(first, rest),
         "give" | "make" if rest.iter().any(|t| t.is(&["style", "color", "colour"])) => special::clause(first, rest),
-        "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how" | "which" | "is"
-        | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
-            answer::read_each(first, rest).map(|questions| questions.into_iter().map(What::Ask).collect())
+        "let" | "show" if !rest.first().is_some_and(|t| t.is(&["me"])) => None,
+        "let" | "show" | "read" | "get" | "extract" | "tell" | "return" | "report" | "what" | "what's" | "how"
+        | "which" | "is" | "are" | "who" | "when" | "where" | "list" | "count" | "give" | "does" | "note" => {
+            ask::read(first, rest, reading)
         }
         _ => verbs::generic(first, rest, reading),
     }
+}
+
+/// Whether a clause only says that a list of details follows.
+fn introduces(first: &Token, rest: &[Token]) -> bool {
+    let is_fill = first.is(&["fill", "enter", "complete", "type", "use", "using", "with", "input", "put"]);
+    let rest = if rest.first().is_some_and(|t| t.is(&["in", "out", "up"])) { &rest[1..] } else { rest };
+    let lead = pairs::lead(rest);
+    let purpose = |t: &Token| t.is(&["to", "complete", "fill", "in", "out", "the", "contact", "form", "it"]);
+    is_fill && (rest.is_empty() || (lead > 0 && rest[lead..].iter().all(purpose)))
 }

@@ -1,8 +1,10 @@
 //! One step on the page that is there now.
 
 use super::find::Page;
+use super::names::holds;
 use super::step::{Edge, Step, What};
 use super::target::{Kind, Target};
+use super::words::parts;
 use super::{Run, acts, answer, calendar, explore, fields, finish, moves, pick, repeat};
 use crate::action::Action;
 
@@ -113,6 +115,9 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::LogIn { user, password } => fields::log_in(page, user, password, memo, run),
         What::Search { text, parts } => fields::search(page, text, parts, memo, run),
         What::Submit => submit(page, memo),
+        What::Download(name) => acts::download(page, name, memo, run),
+        What::Visit(name) => visit(page, name, memo, run),
+        What::Cart(cart) => super::cart::play(page, cart, memo, run),
         What::Date { date, field } => calendar::date(page, *date, field.as_ref(), memo, run),
         What::Time { text, field } => calendar::time(page, text, field.as_ref(), memo, run),
         What::Slide { value, ordinal } => moves::slide(page, *value, *ordinal, memo),
@@ -126,22 +131,64 @@ pub fn step(step: &Step, page: &Page<'_>, memo: &mut Memo, run: &mut Run) -> Mov
         What::Best { most, measure, words } => repeat::best(page, *most, *measure, words, memo),
         What::Until { button, wanted } => repeat::until(page, button, *wanted, memo),
         What::Guess { least, most } => repeat::guess(page, *least, *most, memo),
-        What::Ask(question) => {
-            if *question == answer::Question::Rows {
-                return Move::Finished;
-            }
-            match answer::answer(page, question) {
-                Some((said, sure)) => {
-                    run.answers.push((question.name(), said));
-                    run.sure = run.sure && sure;
-                    Move::Finished
-                }
-                // The schema's own names are looked for at the end.
-                None if run.has_schema => Move::Finished,
-                None => wait_or(memo, not_found(&step.said)),
-            }
-        }
+        What::Ask(question) => ask(step, page, question, memo, run),
     }
+}
+
+/// Reads what is asked; what a thing does not show where it is listed, its own page may.
+fn ask(step: &Step, page: &Page<'_>, question: &answer::Question, memo: &mut Memo, run: &mut Run) -> Move {
+    if *question == answer::Question::Rows {
+        return Move::Finished;
+    }
+    let opened = match question {
+        answer::Question::Value { words, of: Some(of) } if memo.phase == 1 && is_about(page, of) => {
+            answer::answer(page, &answer::Question::Value { words: words.clone(), of: None })
+        }
+        _ => None,
+    };
+    if let Some((said, sure)) = answer::answer(page, question).or(opened) {
+        run.answers.push((question.name(), said));
+        run.sure = run.sure && sure;
+        return Move::Finished;
+    }
+    if let answer::Question::Value { of: Some(of), .. } = question
+        && memo.phase == 0
+        && let Some(link) = page.mentions(of).into_iter().find_map(|at| super::cart::link_at(page, at))
+    {
+        memo.phase = 1;
+        return Move::Act(click(&link));
+    }
+    // The total of a purchase stands in the cart.
+    let total =
+        matches!(question, answer::Question::Value { words, of: None } if words.split(' ').any(|w| w == "total"));
+    if let Some(link) = super::cart::cart_link(page).filter(|_| total && memo.phase == 0) {
+        memo.phase = 1;
+        return Move::Act(click(link));
+    }
+    // The schema's own names are looked for at the end.
+    if run.has_schema { Move::Finished } else { wait_or(memo, not_found(&step.said)) }
+}
+
+/// Whether the page's title or first heading says these words.
+fn is_about(page: &Page<'_>, words: &str) -> bool {
+    let wants = parts(words);
+    let head = page.view.nodes.iter().find(|n| n.level == Some(1)).map(|n| parts(&n.name));
+    holds(&parts(&page.view.title), &wants) || head.is_some_and(|head| holds(&head, &wants))
+}
+
+/// Goes to a page by its link, unless the page says that it is the one.
+fn visit(page: &Page<'_>, name: &str, memo: &mut Memo, run: &mut Run) -> Move {
+    if memo.acted || is_about(page, name) {
+        return Move::Finished;
+    }
+    let target = Target { said: name.to_owned(), name: name.to_owned(), full: name.to_owned(), ..Target::default() };
+    let found = page
+        .one(&target, None)
+        .filter(|f| matches!(f.node.role.as_str(), "link" | "clickable" | "button" | "tab" | "menuitem"));
+    let Some(found) = found else { return wait_or(memo, not_found(name)) };
+    run.sure &= found.sure;
+    memo.acted = true;
+    Move::Act(click(found.id))
 }
 
 fn submit(page: &Page<'_>, memo: &mut Memo) -> Move {

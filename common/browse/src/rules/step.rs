@@ -17,18 +17,30 @@ impl Step {
     /// Its words without passwords and codes.
     #[must_use]
     pub fn goal(&self) -> String {
-        const SECRET: [&str; 7] = ["password", "passcode", "pin", "cvv", "cvc", "secret", "token"];
-        let secret = match &self.what {
-            What::LogIn { password, .. } => password,
-            What::Fill { value: Value::Text(text), field, .. }
-                if SECRET.iter().any(|word| field.said.to_lowercase().contains(word)) =>
-            {
-                text
-            }
-            _ => return self.said.clone(),
-        };
-        if secret.is_empty() { self.said.clone() } else { self.said.replace(secret.as_str(), "•••") }
+        hidden(&self.said, std::slice::from_ref(&self.what))
     }
+}
+
+/// Words without the passwords and codes that these steps type.
+#[must_use]
+pub fn hidden(said: &str, whats: &[What]) -> String {
+    const SECRET: [&str; 7] = ["password", "passcode", "pin", "cvv", "cvc", "secret", "token"];
+    let secret = |what: &What| match what {
+        What::LogIn { password, .. } => Some(password.clone()),
+        What::Fill { value: Value::Text(text), field, .. }
+            if SECRET.iter().any(|word| field.said.to_lowercase().contains(word)) =>
+        {
+            Some(text.clone())
+        }
+        _ => None,
+    };
+    let mut out = said.to_owned();
+    for secret in whats.iter().filter_map(secret).filter(|secret| !secret.is_empty()) {
+        // The end of a sentence was taken off its last word.
+        let end = secret.trim_end_matches(['!', '.']);
+        out = out.replace(if end.is_empty() { secret.as_str() } else { end }, "•••");
+    }
+    out
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +152,11 @@ pub enum What {
         parts: Vec<(Vec<String>, String)>,
     },
     Submit,
+    /// The file of this name.
+    Download(String),
+    /// Goes to the page of this name, unless it is there.
+    Visit(String),
+    Cart(super::shop::Cart),
     Date {
         date: Date,
         field: Option<Target>,

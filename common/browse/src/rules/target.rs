@@ -268,16 +268,20 @@ impl Target {
                 target.theirs = true;
             } else if token.is(&["all", "every", "each", "both"]) && bare {
                 target.many = Many::All;
-            } else if let Some(found) = ordinal(low).filter(|_| bare) {
+            } else if let Some(found) = ordinal(low).filter(|_| bare && !next.is_some_and(|n| n.is(&["name", "names"])))
+            {
                 target.ordinal = Some(found);
             } else if let Some(n) = count(low).filter(|n| bare && *n > 1 && next.is_some()) {
                 target.many = Many::Some(n);
             } else if COLOURS.contains(&low) && bare && next.is_some() {
                 target.colour = Some(low.to_owned());
+                full.push(&token.text);
             } else if token.is(&["small", "smaller", "smallest", "little"]) && bare && next.is_some() {
                 target.size = Some(Size::Small);
+                full.push(&token.text);
             } else if token.is(&["large", "larger", "largest", "big", "bigger", "biggest"]) && bare && next.is_some() {
                 target.size = Some(Size::Large);
+                full.push(&token.text);
             } else if token.is(&["colored", "coloured"]) || (token.is(&ARTICLES) && bare) {
                 // Says nothing more.
             } else if token.is(&["text", "input", "search", "radio", "drop", "check", "scroll", "dialog", "tree"])

@@ -1,7 +1,7 @@
 //! Clauses that open, click, look for and move about.
 
 use super::read::Reading;
-use super::step::{Edge, How, What};
+use super::step::{How, What};
 use super::target::{Kind, Many, Relation, Target};
 use super::words::{Ordinal, Token, count, fold, joined, ordinal};
 
@@ -41,6 +41,15 @@ pub fn address(text: &str) -> Option<String> {
 
 /// "open https://…", "go back", "go to the Pricing page".
 pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
+    if verb.is(&["open", "view", "visit"])
+        && reading.explore
+        && matches!(rest, [it] if it.is(&["it", "that"]))
+        && let Some(context) = &reading.context
+    {
+        let target =
+            Target { said: context.clone(), name: context.clone(), full: context.clone(), ..Target::default() };
+        return Some(vec![What::Click { target, how: How::Once, explore: false }]);
+    }
     if let Some((at, url)) = rest.iter().enumerate().find_map(|(at, t)| Some((at, address(&t.text)?))) {
         // What follows an address is a step of its own, or not understood.
         let dull = ["in", "the", "a", "browser", "page", "website", "site", "new", "tab", "first", "and"];
@@ -54,6 +63,9 @@ pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     if verb.is(&["go", "navigate", "return"]) && to == 0 {
         return None;
     }
+    if let Some(words) = topic(&rest[to..]) {
+        return Some(vec![click_step(Target::read(words), How::Once, reading)]);
+    }
     let mut rest: Vec<Token> = rest[to..].to_vec();
     // "the Pricing page": pages are reached by their links.
     rest.retain(|t| !t.is(&["page", "screen", "website", "site"]) || t.quoted);
@@ -61,7 +73,8 @@ pub fn open(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
     (!target.name.is_empty() || target.kind.is_some()).then(|| vec![click_step(target, How::Once, reading)])
 }
 
-fn click_step(target: Target, how: How, reading: &Reading) -> What {
+/// A click of a target, looked for if the clause before said so.
+pub fn click_step(target: Target, how: How, reading: &Reading) -> What {
     What::Click { target, how, explore: reading.explore }
 }
 
@@ -172,6 +185,22 @@ fn several(tokens: &[Token]) -> Vec<&[Token]> {
     out
 }
 
+/// The words that a page shows of "the article about bees": "bees".
+#[must_use]
+pub fn topic(rest: &[Token]) -> Option<&[Token]> {
+    const THINGS: &[&str] = &[
+        "article", "post", "page", "product", "book", "story", "news", "entry", "recipe", "item", "question", "event",
+        "job", "video", "one",
+    ];
+    let start = rest.iter().take_while(|t| t.is(&["the", "a", "an", "for", "blog", "news"])).count();
+    let about = rest.get(start + 1)?;
+    let is_thing = rest.get(start).is_some_and(|t| t.is(THINGS));
+    let link = about.is(&["about", "on", "called", "titled", "named", "regarding"]);
+    let words = &rest[start + 2..];
+    let words = words.split_first().filter(|(t, _)| t.is(&["the", "a"])).map_or(words, |(_, more)| more);
+    (is_thing && link && !words.is_empty()).then_some(words)
+}
+
 /// Whether "through the file tree", "between the tabs" follows.
 #[must_use]
 pub fn through(rest: &[Token]) -> bool {
@@ -199,6 +228,16 @@ pub fn find(rest: &[Token], reading: &mut Reading) -> Read {
             .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
         reading.kept = true;
         return Some(vec![What::Word { ordinal, area }]);
+    }
+    if let Some(words) = topic(rest) {
+        let phrase = words.iter().find(|t| t.quoted).map_or_else(|| fold(&joined(words)), |t| fold(&t.text));
+        reading.context = Some(phrase.clone());
+        return Some(vec![What::Find(Target {
+            name: phrase.clone(),
+            full: phrase,
+            said: joined(rest),
+            ..Target::default()
+        })]);
     }
     let target = reading.target(rest);
     // What is found says where the next steps are.
@@ -237,66 +276,6 @@ pub fn expand(rest: &[Token]) -> Read {
         .collect();
     let target = Target::read(&plain);
     Some(vec![What::Expand((!target.name.is_empty() || target.ordinal.is_some()).then_some(target))])
-}
-
-/// "switch to the tab Reviews".
-pub fn switch(rest: &[Token], reading: &Reading) -> Read {
-    let to = rest.iter().position(|t| t.is(&["to", "on"]))?;
-    let target = Target::read(&rest[to + 1..]);
-    (!target.full.is_empty()).then(|| vec![click_step(target, How::Once, reading)])
-}
-
-/// "scroll down", "scroll to the bottom of the list", "scroll to Reviews".
-pub fn scroll(rest: &[Token]) -> Read {
-    let edge = rest.iter().find_map(|t| match t.low.as_str() {
-        _ if t.quoted => None,
-        "bottom" | "end" => Some(Edge::Bottom),
-        "top" | "start" | "beginning" => Some(Edge::Top),
-        "down" => Some(Edge::Down),
-        "up" => Some(Edge::Up),
-        _ => None,
-    });
-    let area = rest
-        .iter()
-        .any(|t| t.is(&["textarea", "area", "box"]))
-        .then(|| Target { kind: Some(Kind::Area), ..Target::default() });
-    match edge {
-        Some(to) => Some(vec![What::Scroll { target: area, to }]),
-        None => {
-            let to = rest.iter().position(|t| t.is(&["to", "until"]))?;
-            let phrase = super::clause::phrase(&rest[to + 1..]);
-            (!phrase.is_empty())
-                .then(|| vec![What::Find(Target { name: phrase.clone(), full: phrase, ..Target::default() })])
-        }
-    }
-}
-
-/// "wait 3 seconds", "wait for the text …", "wait until … appears".
-pub fn wait(rest: &[Token]) -> Read {
-    let seconds = rest.iter().find_map(|t| count(&t.low));
-    if let Some(seconds) = seconds.filter(|_| rest.iter().any(|t| t.low.starts_with("sec"))) {
-        return Some(vec![What::Wait { text: None, seconds: u32::try_from(seconds).unwrap_or(30).min(30) }]);
-    }
-    let at = rest.iter().position(|t| t.is(&["for", "until", "till"]))?;
-    let dull = [
-        "the", "text", "message", "page", "appears", "to", "appear", "is", "shown", "visible", "a", "load", "loaded",
-        "loads", "finish", "loading", "be", "show", "shows",
-    ];
-    let words: Vec<Token> = rest[at + 1..].iter().filter(|t| !t.is(&dull)).cloned().collect();
-    let text = words.iter().find(|t| t.quoted).map_or_else(|| joined(&words), |t| t.text.clone());
-    Some(vec![What::Wait { text: Some(text).filter(|t| !t.is_empty()), seconds: 20 }])
-}
-
-/// "hover over X".
-pub fn hover(rest: &[Token], reading: &Reading) -> Read {
-    let rest = if rest.first().is_some_and(|t| t.is(&["over", "on"])) { &rest[1..] } else { rest };
-    (!rest.is_empty()).then(|| vec![click_step(reading.target(rest), How::Hover, reading)])
-}
-
-/// "focus into the textbox".
-pub fn focus(rest: &[Token], reading: &Reading) -> Read {
-    let rest = if rest.first().is_some_and(|t| t.is(&["on", "into", "in"])) { &rest[1..] } else { rest };
-    (!rest.is_empty()).then(|| vec![click_step(reading.target(rest), How::Once, reading)])
 }
 
 /// "submit", "submit the form", "submit when done".
@@ -389,6 +368,9 @@ pub fn generic(verb: &Token, rest: &[Token], reading: &Reading) -> Read {
         target.many = Many::All;
     }
     target.ordinal = words.iter().find_map(|t| ordinal(&t.low)).filter(|o| *o != Ordinal::Last(1) || words.len() > 1);
+    if verb.is(&["download"]) && !phrase.is_empty() && target.ordinal.is_none() {
+        return Some(vec![What::Download(phrase)]);
+    }
     if !phrase.is_empty() && target.ordinal.is_none() {
         target.near = Some((Relation::Of, phrase));
     } else if let Some(context) = &reading.context {

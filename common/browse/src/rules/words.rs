@@ -10,11 +10,13 @@ pub struct Token {
     pub quoted: bool,
     /// Punctuation that follows: `,` `.` `;` `:` `?` `!` or a line's end `\n`.
     pub after: Option<char>,
+    /// Punctuation before the end of a line.
+    pub mark: Option<char>,
 }
 
 impl Token {
     fn new(text: String, quoted: bool) -> Self {
-        Self { low: text.to_lowercase(), text, quoted, after: None }
+        Self { low: text.to_lowercase(), text, quoted, after: None, mark: None }
     }
 
     /// Whether it is one of these words (lower case), not quoted.
@@ -46,6 +48,9 @@ pub fn tokens(text: &str) -> Vec<Token> {
         let c = chars[at];
         if c == '\n' {
             if let Some(last) = out.last_mut() {
+                if last.after != Some('\n') {
+                    last.mark = last.after;
+                }
                 last.after = Some('\n');
             }
             at += 1;

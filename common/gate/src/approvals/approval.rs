@@ -17,7 +17,7 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::digest;
 use base::hours::{self, Zone};
-use base::ids::{AgentId, TokenId};
+use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 use evm::Address;
 use platform::auth::token;
@@ -183,6 +183,9 @@ pub struct Approval {
     pub notified: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify_error: Option<String>,
+    /// The job that waits for the decision: a goal's, for a call that it makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakes: Option<RequestId>,
     /// Unix seconds after which the row may be deleted.
     pub expires: i64,
 }
@@ -217,6 +220,7 @@ impl Approval {
             consumed_at: None,
             notified: false,
             notify_error: None,
+            wakes: None,
             expires: now.plus(RETENTION).secs(),
         }
     }

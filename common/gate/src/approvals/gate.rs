@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::canonical_json;
-use base::ids::{AgentId, TokenId};
+use base::ids::{AgentId, RequestId, TokenId};
 use base::money::Usdc;
 use evm::Address;
 use platform::http::ApiError;
@@ -45,6 +45,8 @@ pub struct GateCall<'a> {
     pub approval_id: Option<&'a str>,
     /// Set for the paid request: the approval that releases the call is used up with it.
     pub consume: bool,
+    /// The job that goes on once the call is decided on.
+    pub wakes: Option<RequestId>,
     pub now: Timestamp,
 }
 
@@ -226,6 +228,7 @@ fn new_approval(call: &GateCall<'_>, policy: &Policy, rule: &Rule) -> Approval {
         policy_rule: Some(rule.id.clone()),
         rule_says: Some(rule.words()),
         timezone: policy.timezone().cloned(),
+        wakes: call.wakes,
         ..Approval::pending(call.agent(), policy.approver.clone(), policy.timeout_seconds, call.now)
     }
 }

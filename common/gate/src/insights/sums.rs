@@ -37,6 +37,9 @@ pub struct Charge {
     /// The part of the price that was kept, if a part was paid back, in micro-USDC.
     #[serde(default)]
     pub kept: Option<Usdc>,
+    /// Of a goal: what its calls cost, which are charges of their own.
+    #[serde(default)]
+    pub passed_on: Option<Usdc>,
     #[serde(default)]
     pub goal_id: Option<String>,
     pub created_at: Timestamp,
@@ -73,7 +76,13 @@ impl Charge {
             work: self.execution_status,
             buys_credits: self.subcategory == TOP_UP.name,
         };
-        Some(cost.spent()).filter(|spent| !spent.is_zero())
+        let spent = match self.passed_on {
+            None => cost.spent(),
+            // A goal that goes on: its calls count, and what is left may come back.
+            Some(_) if self.execution_status == ExecutionStatus::Pending => Usdc::ZERO,
+            Some(passed_on) => cost.spent().checked_sub(passed_on).unwrap_or_default(),
+        };
+        Some(spent).filter(|spent| !spent.is_zero())
     }
 }
 
@@ -285,6 +294,7 @@ mod tests {
             status: ReceiptStatus::Settled,
             execution_status: ExecutionStatus::Completed,
             kept: None,
+            passed_on: None,
             goal_id: goal.map(str::to_owned),
             created_at,
             attached: None,
@@ -320,6 +330,23 @@ mod tests {
         };
         let tags = tags.into_iter().map(|tag| (tag.id.clone(), tag)).collect();
         Period { charges, tags, outcomes: vec![outcome], truncated: false }
+    }
+
+    #[test]
+    fn a_goal_adds_its_fee_and_its_calls_add_themselves() {
+        let goal = Charge {
+            kept: Some(Usdc::from_micro(120)),
+            passed_on: Some(Usdc::from_micro(100)),
+            ..charge(1, "infrastructure", 2_400_000, Some("g"))
+        };
+        let open = Charge { kept: None, execution_status: ExecutionStatus::Pending, ..goal.clone() };
+        let calls = [charge(2, "data", 60, Some("g")), charge(3, "data", 40, Some("g"))];
+        for (goal, spent) in [(goal, "0.000120"), (open, "0.000100")] {
+            let charges = [vec![goal], calls.to_vec()].concat();
+            let period = Period { charges, ..Period::default() };
+            assert_eq!(period.breakdown(false, 30)["total"], spent);
+            assert_eq!(period.by_goal(None, 30)["goals"][0]["spend"], spent);
+        }
     }
 
     #[test]

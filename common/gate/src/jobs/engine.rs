@@ -598,7 +598,12 @@ impl Engine {
 
     /// Ends a held job with its result. A result above [`MAX_RESULT_BYTES`] is a failure.
     pub async fn complete(&self, job: &mut Job, output: Output) -> Result<(), MoveError> {
-        let reported = store::Reported { bought: output.credited, used: output.used, writes: output.writes.clone() };
+        let reported = store::Reported {
+            bought: output.credited,
+            used: output.used,
+            passed_on: output.passed_on,
+            writes: output.writes.clone(),
+        };
         let json = output.result.to_string();
         if json.len() > MAX_RESULT_BYTES {
             let why = format!("the result has {} bytes, more than {MAX_RESULT_BYTES}", json.len());

@@ -194,6 +194,9 @@ pub struct Job {
     /// job ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charged: Option<Usdc>,
+    /// What completed work spent on other calls, in micro-USDC. Known only while the job ends; then its receipt has it.
+    #[serde(skip)]
+    pub passed_on: Option<Usdc>,
     /// The part of the price that was kept after a failure, in micro-USDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Usdc>,
@@ -311,6 +314,7 @@ impl Job {
             error: None,
             credited: None,
             charged: None,
+            passed_on: None,
             kept: None,
             used: Usage::NONE,
             attempt: 0,
@@ -638,6 +642,7 @@ mod tests {
             error: None,
             credited: None,
             charged: None,
+            passed_on: None,
             kept: None,
             used: Usage::NONE,
             attempt: 1,

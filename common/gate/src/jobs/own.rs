@@ -3,6 +3,7 @@
 //! They are claimed without a gate: whoever begins one has no quote and no request, only the writes of one transaction.
 //! From then on the engine, the sweeper and the receipt treat them as any job that waits for an outside event.
 
+use base::money::Usdc;
 use ledger::charge::Charge;
 use ledger::day;
 use ledger::receipt::{self, ExecutionStatus, Judged, Receipt, ReceiptStatus};
@@ -55,6 +56,7 @@ pub(crate) fn new_receipt(tool: &ToolSpec, job: &Job, judged: Judged) -> Receipt
         token_id: job.charge.token,
         provider_cost: None,
         kept: None,
+        passed_on: tool.buys.then_some(Usdc::ZERO),
         service_fee: None,
         judged,
         quote: None,

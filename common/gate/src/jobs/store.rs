@@ -298,6 +298,8 @@ pub struct Reported {
     pub bought: Option<Usdc>,
     /// What was used of the price, if not all of it. The rest is credited when the money has arrived.
     pub used: Option<Usdc>,
+    /// What it spent on other calls ([`tools::Output::passing_on`]).
+    pub passed_on: Option<Usdc>,
     /// The tool's own writes ([`tools::Output::with`]).
     pub writes: Vec<Write>,
 }
@@ -312,7 +314,13 @@ pub async fn completed(
     now: Timestamp,
 ) -> Result<(), MoveError> {
     let charged = reported.used.filter(|used| *used < job.price);
-    let mut next = Job { outcome: Some(Outcome::Completed), result: Some(result), charged, ..job.clone() };
+    let mut next = Job {
+        outcome: Some(Outcome::Completed),
+        result: Some(result),
+        charged,
+        passed_on: reported.passed_on,
+        ..job.clone()
+    };
     let set = match charged {
         None => "SET #outcome = :completed, #result = :result",
         Some(_) => "SET #outcome = :completed, #result = :result, #charged = :charged",
@@ -708,6 +716,7 @@ fn revise(receipt: &mut Receipt, job: &Job, now: Timestamp) {
         receipt.provider_cost = Some(Usdc::ZERO);
     }
     receipt.kept = job.kept;
+    receipt.passed_on = job.passed_on.or(receipt.passed_on);
     if job.settlement == Settlement::Settled {
         receipt.settlement_tx = job.transaction.clone();
         receipt.settled_at.get_or_insert(now);

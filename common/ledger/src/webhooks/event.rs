@@ -27,6 +27,7 @@ pub enum EventKind {
     #[serde(rename = "sms.received")]
     SmsReceived,
     #[serde(rename = "voice.inbound.completed")]
+    GoalUpdated,
     VoiceInboundCompleted,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
@@ -40,7 +41,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The types an endpoint may subscribe to, with their descriptions.
-    pub const SUBSCRIBABLE: [(EventKind, &'static str); 12] = [
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 13] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
         (EventKind::CreditIssued, "The price of a call came back as credits"),
@@ -51,6 +52,7 @@ impl EventKind {
         (EventKind::EmailBounced, "A mail that you sent was accepted and then refused for good"),
         (EventKind::SmsReceived, "A text has arrived at your number"),
         (EventKind::VoiceInboundCompleted, "A call that your number answered has ended"),
+        (EventKind::GoalUpdated, "A goal of yours waits for your answer"),
         (EventKind::OrderCreate, "A checkout became an order"),
         (EventKind::OrderUpdate, "An order changed"),
     ];
@@ -67,6 +69,7 @@ impl EventKind {
             EventKind::EmailBounced => "email.bounced",
             EventKind::SmsReceived => "sms.received",
             EventKind::VoiceInboundCompleted => "voice.inbound.completed",
+            EventKind::GoalUpdated => "goal.updated",
             EventKind::OrderCreate => "order_create",
             EventKind::OrderUpdate => "order_update",
             EventKind::Test => "webhook.test",

@@ -150,6 +150,13 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "compute",
+        what: "goals with proof",
+        event: |world| proven(world, "/v1/compute"),
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"goals\":[]"),
+        node: None,
+    },
+    &Case {
         function: "hosting",
         what: "a site that is not there",
         event: |_| events::http("GET", "/a-00000000000000000000000000000000/", &[], None),
