@@ -47,8 +47,8 @@ const MOST_FOR_TASK: Units = Units { requests: 26.0, reads: 12.0, writes: 56.0, 
 const MOST_FOR_STEP: Units = Units { requests: 1.6, reads: 0.5, writes: 8.0, messages: 0.0 };
 
 // How often a goal looks what has ended depends on how quick its calls are.
-const MOST_FOR_GOAL: Units = Units { requests: 1.0, reads: 1.0, writes: 1.0, messages: 1.0 };
-const MOST_FOR_GOALS_CALL: Units = Units { requests: 1.0, reads: 1.0, writes: 1.0, messages: 1.0 };
+const MOST_FOR_GOAL: Units = Units { requests: 75.0, reads: 50.0, writes: 85.0, messages: 5.0 };
+const MOST_FOR_GOALS_CALL: Units = Units { requests: 26.0, reads: 16.0, writes: 40.0, messages: 3.0 };
 
 /// How the numbers here answer.
 const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";

@@ -205,6 +205,8 @@ fn what_an_owner_is_asked_waits_for_the_answer() {
         }
         let job = goal.ended().await;
         assert_eq!(job["result"]["status"], "completed", "{job}");
+        let listed = payer.client.get(&format!("{PATH}?status=completed"), &[("authorization", &token)]).await.json();
+        assert_eq!(listed["data"]["goals"][0]["id"], goal.id, "{listed}");
         let again = goal.post("/respond", &json!({"approved": true})).await;
         assert_eq!(again.error(), (409, "invalid_state".to_owned()));
 
@@ -248,6 +250,7 @@ fn what_cannot_be_planned_or_paid_is_refused_before_a_price() {
             (with("schedule", json!({"cron": "0 9 * * *", "budget_per_run": 1})), 400, "invalid_request"),
             (with("soul_slug", json!("counter")), 400, "invalid_request"),
             (with("approvals", json!({"spend_over": 1})), 400, "invalid_request"),
+            (with("approvals", json!({"tools": ["verify_mail"]})), 400, "invalid_request"),
             (with("params", json!({"text": long})), 400, "invalid_request"),
         ] {
             assert_eq!(ask(&payer, &token, &body).await.error(), (status, code.to_owned()), "{body}");

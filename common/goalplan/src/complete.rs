@@ -216,7 +216,10 @@ fn unsure(tokens: &[Token]) -> Option<(&str, &'static str)> {
     let is_hour = |token: &Token| token.has_digit() && (token.lower.ends_with("am") || token.lower.ends_with("pm"));
     let is_time = |token: &&Token| !token.quoted && (token.is(TIMES) || is_hour(token) && token.text.len() <= 7);
     if let Some(word) = tokens[..end].iter().find(is_time) {
-        return Some((&word.text, "a message goes out at once; a schedule has its own member"));
+        return Some((
+            &word.text,
+            "a message goes out at once; write what is to be done once; schedules are not sold here yet",
+        ));
     }
     let word = tokens[..end].iter().find(|token| token.is(&["or"]))?;
     Some((&word.text, "it does not say which; name whom to reach"))

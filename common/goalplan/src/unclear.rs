@@ -24,7 +24,7 @@ pub(crate) fn refuse_unclear(clause: &Clause) -> Result<(), Refusal> {
 const CONDITION: &str = "conditions are not understood. Write what is to be done in any case, and start the rest when the result is known; words of a message belong in quotation marks";
 const NEGATION: &str =
     "negations are not understood. Write only what is to be done; words of a message belong in quotation marks";
-const SCHEDULE: &str = "times and repetitions are not read from the objective; a schedule has its own member";
+const SCHEDULE: &str = "times and repetitions are not read from the objective; write what is to be done once; schedules are not sold here yet";
 
 fn unclear(all: &[Token], at: usize, token: &Token) -> Option<&'static str> {
     let before = |words: &[&str]| at > 0 && all[at - 1].is(words);

@@ -74,7 +74,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::required(
             "objective",
             Kind::Text { min: 10, max: 10_000, format: None },
-            "What to reach, in English: Find the CTO of example.com and mail her address to ada@example.org",
+            "What to reach, in English, step by step. Values are written out, and the words of messages are in quotation marks",
         ),
         Field::optional(
             "params",

@@ -20,10 +20,13 @@ use serde_json::{Map, Value};
 use tools::buying::Owner;
 
 use crate::compute::{KEPT, LONGEST_LIFE};
-use crate::quote::Locked;
+use crate::quote::{Locked, cut};
 
 /// Most tasks of a goal, with the questions that its approvals add. They are stored in one transaction.
 pub const MAX_TASKS: usize = 90;
+
+/// Longest part of an input that the question whether to buy it shows, in bytes.
+const MAX_SHOWN: usize = 2_000;
 
 /// What an owner wants, and the plan for it. Written once when the goal begins, and once when it ends.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -280,8 +283,14 @@ impl Task {
     }
 
     /// The question whether this call may be bought at this price.
-    pub fn approval(&self, number: u32, price: Usdc, now: Timestamp) -> Task {
+    /// It shows the input: it may have words of a result.
+    pub fn approval(&self, number: u32, price: Usdc, input: &Map<String, Value>, now: Timestamp) -> Task {
         let tool = self.tool.as_deref().unwrap_or_default();
+        let whole = Value::Object(input.clone()).to_string();
+        let shown = match cut(&whole, MAX_SHOWN) {
+            all if all.len() == whole.len() => whole.clone(),
+            beginning => format!("{beginning}… ({} bytes in all)", whole.len()),
+        };
         Task {
             number,
             kind: TaskKind::Approval { of: self.number },
@@ -289,7 +298,7 @@ impl Task {
             version: 0,
             description: format!("Approve: {}", self.description),
             reason: format!("{tool} may cost up to {price} USDC"),
-            asks: Some(format!("May {tool} be called for up to {price} USDC?")),
+            asks: Some(format!("May {tool} be called for up to {price} USDC, with {shown}?")),
             quoted: Some(price),
             needs: Vec::new(),
             attempt: 0,

@@ -19,6 +19,7 @@ use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use tools::spec::ToolSpec;
 
 use crate::compute::{LEAST, LONGEST_LIFE, MOST, SPEC, USUAL_LIFE, budget_too_low, time};
+use crate::goal::{Approvals, MAX_TASKS};
 
 /// Longest part of the objective that the quote shows, in bytes.
 const PREVIEW: usize = 200;
@@ -137,6 +138,11 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     }
     let params = input.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
     let (plan, usable) = plan(&toolbox, input).await?;
+    if plan.tasks.len() > MAX_TASKS {
+        let what = format!("would take {} tasks; a goal has at most {MAX_TASKS}", plan.tasks.len());
+        return Err(ApiError::field("objective", what));
+    }
+    check_approvals(input, &usable)?;
     let costs: Vec<Usdc> = (0..plan.tasks.len()).map(|at| expected(&plan, at, &usable, &params)).collect();
     let estimate = costs.iter().try_fold(Usdc::ZERO, |sum, cost| sum.checked_add(*cost)).unwrap_or(MOST);
     if given.is_some_and(|budget| budget < estimate) {
@@ -149,6 +155,18 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     let locked = Locked { budget, fee: toolbox.config.prices.platform_fee.percent() };
     let price = locked.with_fee(budget);
     Ok(AskedPrice { price, context: context(input, &plan, &costs, &locked, now), locked: as_map(json!(locked)) })
+}
+
+/// Refuses approvals of tools that no goal calls here: a misspelt name would hold nothing.
+fn check_approvals(input: &Map<String, Value>, usable: &[&'static ToolSpec]) -> Result<(), ApiError> {
+    let unknown = |(at, name): (usize, String)| {
+        let is_known = usable.iter().any(|tool| tool.name == name);
+        (!is_known).then(|| {
+            FieldError::new(format!("approvals.tools[{at}]"), "is not the name of a tool that a goal can call here")
+        })
+    };
+    let wrong: Vec<FieldError> = Approvals::read(input).tools.into_iter().enumerate().filter_map(unknown).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(ApiError::InvalidRequest(wrong)) }
 }
 
 fn context(

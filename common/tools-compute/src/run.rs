@@ -204,6 +204,7 @@ impl Run {
                 }
                 Next::Start(_) if moved => continue,
                 Next::Start(_) => None,
+                Next::Wait { .. } if moved => continue,
                 Next::Wait { at } => at,
             };
             let is_running = seen.tasks.iter().any(|task| task.state == TaskState::Running);
@@ -324,7 +325,7 @@ impl Run {
         };
         let is_approved = before.approved.is_some_and(|approved| price.price <= approved);
         if seen.goal.approvals.hold(&name, price.price) && !is_approved {
-            return self.ask_owner(seen, at, price.price).await;
+            return self.ask_owner(seen, at, price.price, &input).await;
         }
         self.buy(seen, at, call, &price, now).await
     }
@@ -399,10 +400,16 @@ impl Run {
     }
 
     /// Adds the question whether the call may be bought.
-    async fn ask_owner(&self, seen: &mut Seen, at: usize, price: Usdc) -> Result<bool, StoreError> {
+    async fn ask_owner(
+        &self,
+        seen: &mut Seen,
+        at: usize,
+        price: Usdc,
+        input: &Map<String, Value>,
+    ) -> Result<bool, StoreError> {
         let (before, now, db) = (seen.tasks[at].clone(), self.now(), &self.toolbox.db);
         let number = seen.tasks.iter().map(|task| task.number + 1).max().unwrap_or_default();
-        let question = before.approval(number, price, now);
+        let question = before.approval(number, price, input, now);
         let mut waiting = Task { state: TaskState::Waiting, quoted: Some(price), ..before.clone() };
         let writes = [question.put(db, self.id())?, before.change(db, self.id(), &mut waiting)?];
         match db.transact(&writes).await {
@@ -445,7 +452,8 @@ pub(crate) fn told(task: &Task) -> Value {
         "id": crate::view::task_id(task.number),
         "tool": task.tool,
         "description": task.description,
-        "status": task.state.as_str(),
+        // What has not ended with its goal was not done.
+        "status": if task.is_over() { task.state.as_str() } else { "failed" },
         "request_id": task.request_id,
         "actual_usdc": task.actual.map(|actual| actual.to_string()),
         "error": task.failure.as_ref().map(|failure| json!({"code": failure.code, "message": failure.message})),

@@ -100,6 +100,17 @@ impl Shown<'_> {
         })
     }
 
+    /// For a list: without what its tasks say.
+    pub fn brief(&self) -> Value {
+        let mut goal = self.goal();
+        if let Some(goal) = goal.as_object_mut() {
+            for of_tasks in ["phase_status", "plan", "current_phase", "progress_percent", "started_at", "result"] {
+                goal.remove(of_tasks);
+            }
+        }
+        goal
+    }
+
     pub fn budget(&self) -> Value {
         let amounts = Amounts::of(self);
         let spent =

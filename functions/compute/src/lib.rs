@@ -146,7 +146,7 @@ async fn list(State(gate): State<Arc<Gate>>, RawQuery(query): RawQuery, headers:
         let mut goals = Vec::new();
         for id in goal::of_owner(&gate.app.db, caller.agent, LARGEST_PAGE).await? {
             let Some(own) = Own::of(&gate, &caller, id).await? else { continue };
-            let view = own.shown(&[], None)?.goal();
+            let view = own.shown(&[], None)?.brief();
             if status.is_none_or(|status| view["status"] == status) {
                 goals.push(view);
             }

@@ -585,7 +585,7 @@ mod tests {
         let page: Vec<&Tool> = all[..first_page(&all)].iter().map(|entry| entry.shown("acme_tools_")).collect();
         assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup") && page.len() < all.len() / 2);
         let bytes = serde_json::to_string(&page).unwrap().len();
-        assert!(bytes < 101_000, "{bytes}");
+        assert!(bytes < 108_000, "{bytes}");
     }
 
     /// Texts are for models, which call a tool by the name that they read.

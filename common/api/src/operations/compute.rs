@@ -55,6 +55,26 @@ pub static GOAL: Named = Named {
     ]),
 };
 
+/// A goal in a list.
+pub static BRIEF: Named = Named {
+    name: "GoalInList",
+    about: "An objective, and what it has spent.",
+    shape: Shape::Object(&[
+        has("id", Shape::Text),
+        has("request_id", Shape::Uuid),
+        has("status", Shape::Choice(STATUS)),
+        has("name", Shape::Text),
+        has("objective", Shape::Text),
+        has("budget", Shape::Object(BUDGET_OF_GOAL)),
+        has("budget_usdc", Shape::Usdc),
+        has("spent_usdc", Shape::Usdc),
+        has("end_reason", Shape::OrNull(&Shape::Text)),
+        has("deadline", Shape::Time),
+        has("created_at", Shape::Time),
+        has("completed_at", Shape::OrNull(&Shape::Time)),
+    ]),
+};
+
 static ERROR: &[Member] = &[has("code", Shape::Text), has("message", Shape::Text)];
 
 /// A task of a goal.
@@ -159,7 +179,7 @@ pub static OPERATIONS: &[Operation] = &[
             Field::optional("status", Kind::Choice(STATUS), "Only those with this status"),
             Field::optional("limit", Kind::Integer { min: 1, max: 50 }, "At most this many; default 20"),
         ])
-        .answers(&[Answer::ok("Goals", data!(Shape::Object(&[has("goals", Shape::List(&Shape::Ref(&GOAL)))])))]),
+        .answers(&[Answer::ok("Goals", data!(Shape::Object(&[has("goals", Shape::List(&Shape::Ref(&BRIEF)))])))]),
     Operation::get("/v1/compute/{id}", "getGoal", "One goal: its plan, state, spending and result")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The goal", data!(Shape::Ref(&GOAL)))])
