@@ -10,6 +10,7 @@ use local::{Options, Stack};
 use platform::auth::token::TokenCaps;
 use platform::store::{Write, WriteError, jobs};
 use serde_json::{Value, json};
+use tools_email::domain;
 
 use crate::approvals::{decide, link, put_rules};
 use crate::support::proxy::{Life, Proxy};
@@ -155,6 +156,49 @@ fn a_goal_calls_tools_and_gives_the_rest_back_with_its_fee() {
         let path = format!("{PATH}/{}", goal.id);
         let hidden = other.client.get(&path, &[("authorization", &others)]).await;
         assert_eq!(hidden.error(), (404, "goal_not_found".to_owned()));
+    });
+}
+
+/// What a call returned goes where the objective says, and nowhere else.
+#[test]
+fn a_result_is_mailed_to_whom_the_objective_names() {
+    run(async {
+        let stack = stack().await;
+        let (payer, token) = buyer(&stack).await;
+        let (ada, bob) = (Payer::new(&stack).await, Payer::new(&stack).await);
+        let (db, now) = (&stack.app.db, stack.app.clock.now());
+        let mut addresses = Vec::new();
+        for agent in [&ada, &bob] {
+            let domains = domain::ensure_default(db, &stack.config, agent.agent(), now).await.expect("a database");
+            addresses.push(domains[0].default_from.to_string());
+        }
+        let objective = format!(
+            "Decode the VIN 1HGCM82633A004352. Then email the result to {} with the subject \"Your car\".",
+            addresses[0]
+        );
+        let unpaid = payer.client.post(PATH, &[("authorization", &token)], &json!({"objective": objective})).await;
+        let planned = unpaid.json()["context"]["planned_tasks"].clone();
+        assert!(planned[1]["input"]["to_address"].to_string().contains(&addresses[0]), "{planned}");
+        assert_eq!(planned[1]["input"]["subject"], "Your car", "{planned}");
+        let goal = bought(&payer, &token, &json!({"objective": objective})).await;
+        let job = goal.ended().await;
+        assert_eq!(job["result"]["status"], "completed", "{job}");
+        let inbox = ada.get("/v1/tools/inbox?include_body=true").await.text;
+        assert!(inbox.contains("Your car") && inbox.to_uppercase().contains("HONDA"), "{inbox}");
+        // Two messages in one sentence: each has its own recipient, or nothing is sold.
+        let objective = format!("Email \"You are hired\" to {} and \"You are rejected\" to {}.", addresses[0], addresses[1]);
+        let asked = ask(&payer, &token, &json!({"objective": objective})).await;
+        if asked.status == 202 {
+            payer.finished(asked.json()["request_id"].as_str().expect("an id")).await;
+            let (hired, rejected) = (ada.get("/v1/tools/inbox?include_body=true").await.text, bob.get("/v1/tools/inbox?include_body=true").await.text);
+            assert!(hired.contains("hired") && !hired.contains("rejected"), "{hired}");
+            assert!(rejected.contains("rejected") && !rejected.contains("hired"), "{rejected}");
+        } else {
+            assert_eq!(asked.error(), (400, "needs_planner".to_owned()));
+        }
+        // Cancelled before its first run or after: it is in the list.
+        let listed = payer.client.get(PATH, &[("authorization", &token)]).await.json();
+        assert!(listed["data"]["goals"].to_string().contains(&goal.id), "{listed}");
     });
 }
 

@@ -83,6 +83,7 @@ impl World {
         let insights = |path: &str| format!("/v1/analytics/{path}");
         let domain = |path: &str| format!("/v1/tools/email/domains/mail.example.com/{path}");
         let voice = |path: &str| format!("/v1/tools/voice/{path}");
+        let goal = |path: &str| format!("/v1/compute/goal_{}/{path}", "0".repeat(32));
         let notes = |path: &str| format!("/v1/tools/notifications/{path}");
         let new_soul = json!({"name": "A soul", "slug": "another-soul", "soul_md": "# Another\n\nIt has a text."});
         let number = "numbers/3f6b2f0e-0000-4000-8000-000000000000/inbound";
@@ -118,6 +119,11 @@ impl World {
             ("setVoiceAnswering", voice(number), Wallet, json!({"prompt": "You answer for a bakery."})),
             ("dial", voice("exchange"), Wallet, json!({"to": "+12025550123"})),
             ("sayInCall", voice("exchange/x/turns"), Wallet, json!({"text": "Hello"})),
+            ("cancelGoal", goal("cancel"), Wallet, json!({})),
+            ("pauseGoal", goal("pause"), Wallet, json!({})),
+            ("resumeGoal", goal("resume"), Wallet, json!({})),
+            ("respondToGoal", goal("respond"), Wallet, json!({"approved": true})),
+            ("fundGoal", goal("fund"), Wallet, json!({"amount": 1})),
             ("rateSoulJob", "/v1/soul/jobs/job_x/rate".to_owned(), Wallet, json!({"rating": 5})),
             ("registerSoul", "/v1/soul/register".to_owned(), Nobody, new_soul),
             ("changeOwnSoul", own(""), Soul, json!({"bio": "Reads"})),

@@ -100,7 +100,7 @@ pub static SPEC: ToolSpec = ToolSpec {
             "Which calls wait for your answer (respond) before they are bought",
         ),
     ],
-    judged: &["objective"],
+    judged: &["objective", "params"],
     refusals: &[(400, "budget_too_low"), (400, "needs_planner"), (409, "too_many_open_goals")],
     claims: |toolbox, claiming| Box::pin(open::claim(toolbox, claiming)),
     refuse,

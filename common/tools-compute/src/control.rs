@@ -11,6 +11,7 @@ use platform::store::{StoreError, WriteError, jobs};
 use serde_json::{Map, Value};
 use tools::Toolbox;
 
+use crate::compute::MOST;
 use crate::goal::{self, Failure, Goal, Task, TaskKind, TaskState};
 use crate::quote::Locked;
 use crate::view;
@@ -18,6 +19,12 @@ use crate::view;
 /// The body of a cancellation.
 pub static REASON: &[Field] =
     &[Field::optional("reason", Kind::Text { min: 0, max: 1000, format: None }, "Why; it is not stored")];
+
+/// The body of a second funding, under either name.
+pub static FUNDS: &[Field] = &[
+    Field::optional("amount", Kind::Amount { min: Usdc::ZERO, max: MOST }, "Added to the budget"),
+    Field::optional("amount_usdc", Kind::Amount { min: Usdc::ZERO, max: MOST }, "The same"),
+];
 
 /// The body of an answer.
 pub static RESPONSE: &[Field] = &[

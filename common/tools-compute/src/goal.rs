@@ -93,12 +93,7 @@ impl Goal {
 
     /// The writes that begin it, with its tasks. Refused if it has begun.
     pub fn begin(&self, db: &Db, plan: &Plan, now: Timestamp) -> Result<Vec<Write>, StoreError> {
-        let list = Listed { goal: self.goal, expires: self.expires };
-        let sort = format!("GOAL#{:013}#{}", self.created.millis(), self.goal);
-        let mut writes = vec![
-            Write::put(&db.tables.jobs, key(self.goal), self)?.only_if_new(),
-            Write::put(&db.tables.agents, Key::new(format!("AGENT#{}", self.agent), sort), &list)?,
-        ];
+        let mut writes = vec![Write::put(&db.tables.jobs, key(self.goal), self)?.only_if_new()];
         for (number, task) in (0..).zip(&plan.tasks) {
             let task = Task::of_plan(number, task, now, self.expires);
             writes.push(Write::put(&db.tables.jobs, task_key(self.goal, number), &task)?.only_if_new());
@@ -112,6 +107,12 @@ impl Goal {
             .only_if("attribute_exists(#pk)")
             .bind("now", now)
     }
+}
+
+/// The write that puts a goal into its owner's list.
+pub fn list(db: &Db, agent: AgentId, goal: RequestId, created: Timestamp) -> Result<Write, StoreError> {
+    let sort = format!("GOAL#{:013}#{goal}", created.millis());
+    Write::put(&db.tables.agents, Key::new(format!("AGENT#{agent}"), sort), &Listed { goal, expires: expires(created) })
 }
 
 /// How long the rows of a goal stay after it began.
@@ -208,6 +209,9 @@ pub struct Task {
     pub version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The category of its receipts, once a call was bought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
     pub description: String,
     pub reason: String,
     pub phase: u32,
@@ -261,6 +265,7 @@ impl Task {
             state,
             version: 0,
             tool: planned.tool.clone(),
+            category: None,
             description: planned.description.clone(),
             reason: planned.reason.clone(),
             phase: planned.phase,

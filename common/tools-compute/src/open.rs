@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use tools::spec::Claiming;
 use tools::{Toolbox, lock};
 
+use crate::goal;
+
 /// Goals that an owner has open at once.
 pub const MOST_OPEN: usize = 10;
 const KEPT_SECS: i64 = 400 * 24 * 3600;
@@ -27,7 +29,7 @@ struct Row {
     expires: i64,
 }
 
-/// The write that adds a goal.
+/// The writes that add a goal, here and in its owner's list.
 ///
 /// # Errors
 /// 409 `too_many_open_goals`.
@@ -57,10 +59,12 @@ pub async fn claim(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Writ
     let version = before.as_ref().map_or(0, |row| row.version + 1);
     let row = Row { goals, version, expires: claiming.now.secs() + KEPT_SECS };
     let put = Write::put(table, key, &row).map_err(ApiError::Unavailable)?;
-    Ok(vec![match before {
+    let put = match before {
         None => put.only_if_new(),
         Some(before) => {
             put.only_if("#version = :before").bind("before", before.version).map_err(ApiError::Unavailable)?
         }
-    }])
+    };
+    let listed = goal::list(db, claiming.agent, claiming.request_id, claiming.now).map_err(ApiError::Unavailable)?;
+    Ok(vec![put, listed])
 }

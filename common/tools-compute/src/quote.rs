@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::clock::Timestamp;
 use base::input::FieldError;
 use base::money::Usdc;
-use goalplan::{Kind, Objective, Plan, Source};
+use goalplan::{Kind, Objective, Part, Plan, Source};
 use http::StatusCode;
 use platform::http::ApiError;
 use platform::store::StoreError;
@@ -16,11 +16,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tools::Toolbox;
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
-use tools::spec::ToolSpec;
+use tools::spec::{Price, ToolSpec};
 
 use crate::compute::{LEAST, LONGEST_LIFE, MOST, SPEC, USUAL_LIFE, budget_too_low, time};
 use crate::goal::{Approvals, MAX_TASKS};
 
+/// The member that says how long a call may take, and what it is without.
+const MINUTES: &str = "max_duration_minutes";
+const USUAL_MINUTES: u64 = 10;
 /// Longest part of the objective that the quote shows, in bytes.
 const PREVIEW: usize = 200;
 
@@ -116,7 +119,32 @@ pub fn expected(plan: &Plan, at: usize, usable: &[&'static ToolSpec], params: &M
         Source::Param(param) => Some((name.clone(), params.get(param)?.clone())),
         _ => None,
     });
-    tool.price.of(&known.collect())
+    let known: Map<String, Value> = known.collect();
+    let each = tool.price.of(&known);
+    match tool.price {
+        Price::Asked { .. } => Usdc::from_micro(each.micro().saturating_mul(units(tool, &known))),
+        Price::Fixed(_) | Price::Of { .. } => each,
+    }
+}
+
+/// How often an asked price counts the usual one, as far as that follows from the input: once for each recipient, and for each minute that a
+/// call may take.
+fn units(tool: &ToolSpec, input: &Map<String, Value>) -> u64 {
+    let to = input.iter().filter(|(name, _)| name.starts_with("to_") || name.starts_with("target_"));
+    let to = to.filter_map(|(_, value)| value.as_array()).map(Vec::len).max().unwrap_or(1).max(1);
+    let recipients = u64::try_from(to).unwrap_or(u64::MAX);
+    let usual = tool.input.iter().any(|field| field.name == MINUTES).then_some(USUAL_MINUTES);
+    let minutes = input.get(MINUTES).and_then(Value::as_u64).or(usual).unwrap_or(1);
+    recipients.saturating_mul(minutes)
+}
+
+/// What the plan's tools may sell along, once each: a first phone number.
+fn along(plan: &Plan, usable: &[&'static ToolSpec]) -> Usdc {
+    let named = |tool: &&&'static ToolSpec| plan.tasks.iter().any(|task| task.tool.as_deref() == Some(tool.name));
+    let other = usable.iter().filter(named).filter_map(|tool| tool.may_include).next();
+    other.map_or(Usdc::ZERO, |other| {
+        usable.iter().find(|tool| tool.name == other.name).map_or(other.price.usual(), |tool| tool.price.usual())
+    })
 }
 
 async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
@@ -151,7 +179,9 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
     if estimate > MOST {
         return Err(ApiError::field("objective", format!("would cost {estimate} USDC, more than {MOST}")));
     }
-    let budget = given.unwrap_or_else(|| estimate.max(LEAST));
+    // Who has no phone number yet gets one with its first text. What is not needed comes back.
+    let most = estimate.checked_add(along(&plan, &usable)).unwrap_or(MOST);
+    let budget = given.unwrap_or_else(|| most.max(LEAST).min(MOST));
     let locked = Locked { budget, fee: toolbox.config.prices.platform_fee.percent() };
     let price = locked.with_fee(budget);
     Ok(AskedPrice { price, context: context(input, &plan, &costs, &locked, now), locked: as_map(json!(locked)) })
@@ -192,6 +222,7 @@ fn context(
     let tasks = plan.tasks.iter().zip(costs).map(|(task, cost)| {
         json!({
             "tool": task.tool, "description": task.description, "reason": task.reason, "phase": task.phase,
+            "input": task.input.iter().map(|(name, source)| (name.clone(), shown(source))).collect::<Map<_, _>>(),
             "needs": task.needs, "expected_usdc": cost.to_string(), "asks": task.asks.as_ref().map(|asked| &asked.text),
         })
     });
@@ -209,6 +240,23 @@ fn context(
         "total": price.to_string(),
         "planner": "rules",
     }))
+}
+
+/// Where the value of an argument comes from, as the buyer reads it before paying.
+fn shown(source: &Source) -> Value {
+    match source {
+        Source::Value(value) => value.clone(),
+        Source::Param(name) => json!({"param": name}),
+        Source::Result { task, pointer } => json!({"result_of": task, "at": pointer}),
+        Source::Answer { task } => json!({"answer_to": task}),
+        Source::Text { parts } => parts
+            .iter()
+            .map(|part| match part {
+                Part::Words(words) => json!(words),
+                Part::Result { task, pointer } => json!({"result_of": task, "at": pointer}),
+            })
+            .collect(),
+    }
 }
 
 pub(crate) fn cut(text: &str, most: usize) -> &str {

@@ -343,6 +343,7 @@ impl Run {
             state: TaskState::Running,
             attempt: call.attempt,
             request_id: Some(call.request_id()),
+            category: Some(call.tool.category.to_owned()),
             quoted: Some(price.price),
             not_before: None,
             started: before.started.or(Some(now)),

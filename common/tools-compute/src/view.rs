@@ -118,7 +118,7 @@ impl Shown<'_> {
         let mut entries: Vec<Value> = spent
             .map(|(task, actual)| {
                 json!({
-                    "category": task.tool, "amount_usdc": actual.to_number(), "description": task.description,
+                    "category": task.category, "tool": task.tool, "amount_usdc": actual.to_number(), "description": task.description,
                     "created_at": task.completed.or(task.started).unwrap_or(task.created).to_string(),
                 })
             })
@@ -126,7 +126,7 @@ impl Shown<'_> {
         let fee = self.locked.with_fee(amounts.spent).checked_sub(amounts.spent).unwrap_or_default();
         if fee > Usdc::ZERO {
             entries.push(json!({
-                "category": "platform_fee", "amount_usdc": fee.to_number(),
+                "category": "platform_fee", "tool": null, "amount_usdc": fee.to_number(),
                 "description": format!("{} % of what the calls cost", self.locked.fee), "created_at": self.created.to_string(),
             }));
         }

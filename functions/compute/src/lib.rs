@@ -270,7 +270,7 @@ async fn read_members(
     let (parts, body) = request.into_parts();
     let body = read_body(body, MAX_BODY).await?;
     let body = if body.is_empty() { Map::new() } else { parse_body(&parts.headers, &body)? };
-    Ok((parts.headers, input::validate(fields, &body).map_err(ApiError::InvalidRequest)?))
+    Ok((parts.headers, input::validate_all(fields, &[], &body).map_err(ApiError::InvalidRequest)?))
 }
 
 /// `POST /v1/compute/{id}/cancel`
@@ -311,7 +311,7 @@ async fn pause(State(gate): State<Arc<Gate>>, Segment(id): Segment, request: Req
 /// `POST /v1/compute/{id}/fund`: no goal recurs here yet, and one that has ended stays so.
 async fn fund(State(gate): State<Arc<Gate>>, Segment(id): Segment, request: Request) -> Response {
     let answer = async {
-        let (headers, _) = read_members(request, &[]).await?;
+        let (headers, _) = read_members(request, tools_compute::control::FUNDS).await?;
         let caller = gate.app.caller(&headers, Scope::Write).await?;
         Own::load(&gate, &caller, &id).await?;
         Err(not_recurring("this service funds no goal a second time yet: buy a new one for what is left to do"))

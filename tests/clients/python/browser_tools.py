@@ -54,7 +54,7 @@ def the_next_task(session):
 
 def a_refused_task():
     refused = raised(ValidationError, lambda: ada.browser("Ponder the nature of commerce until you are content"))
-    assert "not understood: Ponder the nature of commerce" in str(refused), refused
+    assert "not understood" in str(refused) and "the nature of commerce" in str(refused), refused
 
 
 def step(run, *given):

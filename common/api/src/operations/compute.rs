@@ -1,7 +1,7 @@
 //! Goals: what their owners read of them, and what they do with them.
 
 use base::input::{Field, Kind};
-use tools_compute::control::{REASON, RESPONSE};
+use tools_compute::control::{FUNDS, REASON, RESPONSE};
 
 use super::shape::{Member, Named, Shape, has};
 use super::shared::OK;
@@ -109,7 +109,8 @@ pub static TASK: Named = Named {
 };
 
 static ENTRY: &[Member] = &[
-    has("category", Shape::Text),
+    has("category", Shape::OrNull(&Shape::Text)).about("Of the receipts, or platform_fee"),
+    has("tool", Shape::OrNull(&Shape::Text)),
     has("amount_usdc", Shape::Number),
     has("description", Shape::Text),
     has("created_at", Shape::Time),
@@ -156,6 +157,13 @@ static CANCELLED: &[Member] = &[
     has("status", Shape::Choice(&["cancelled", "pending_settlement"])),
     has("remaining_budget", Shape::Number),
     has("message", Shape::Text),
+];
+
+/// Of a goal with a schedule.
+static RECURRING: &[Member] = &[
+    has("goal_id", Shape::Text),
+    has("status", Shape::Choice(&["active", "paused"])),
+    has("run_count", Shape::Integer),
 ];
 
 static ANSWERED: &[Member] = &[
@@ -215,13 +223,15 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/compute/{id}/pause", "pauseGoal", "For recurring goals, which are not sold here yet")
         .auth(Auth::Agent)
         .body(Body::Fields(REASON))
+        .answers(&[Answer::ok("The goal", data!(Shape::Object(RECURRING)))])
         .refuses(&[(400, "not_recurring"), (404, "goal_not_found")]),
     Operation::post("/v1/compute/{id}/resume", "resumeGoal", "For recurring goals, which are not sold here yet")
         .auth(Auth::Agent)
         .body(Body::Fields(REASON))
+        .answers(&[Answer::ok("The goal", data!(Shape::Object(RECURRING)))])
         .refuses(&[(400, "not_recurring"), (404, "goal_not_found")]),
     Operation::post("/v1/compute/{id}/respond", "respondToGoal", "Answers a task that waits for you")
-        .about("One of `response`, `approved` and `confirm_done` is needed.")
+        .beyond_schema("one of response, approved and confirm_done is needed")
         .auth(Auth::Agent)
         .body(Body::Fields(RESPONSE))
         .answers(&[Answer::ok("Answered", data!(Shape::Object(ANSWERED)))])
@@ -234,6 +244,7 @@ pub static OPERATIONS: &[Operation] = &[
         ]),
     Operation::post("/v1/compute/{id}/fund", "fundGoal", "For recurring goals, which are not sold here yet")
         .auth(Auth::Agent)
-        .body(Body::Fields(&[]))
+        .body(Body::Fields(FUNDS))
+        .answers(&[Answer::ok("The goal", data!(Shape::Object(RECURRING)))])
         .refuses(&[(400, "not_recurring"), (404, "goal_not_found")]),
 ];
