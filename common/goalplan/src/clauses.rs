@@ -1,5 +1,6 @@
 //! Splits an objective into clauses, one wish each.
 
+use crate::recipients::SENDS;
 use crate::values;
 use crate::words::{Token, is_verb, tokens};
 
@@ -249,7 +250,9 @@ fn is_boundary(all: &[Token], begin: usize, at: usize) -> bool {
     if ends_sentence(before, token, all.get(at + 1)) {
         return true;
     }
-    if is_sent(token, all.get(at + 1)) {
+    // "Email the list sent to …" says which list.
+    let sends = all[begin..at].iter().find(|token| !token.is(LEADS)).is_some_and(|token| token.is(SENDS));
+    if is_sent(token, all.get(at + 1)) && !sends {
         return true;
     }
     if before.text.is_empty() || all[begin..at].iter().all(|token| token.is(LEADS)) {

@@ -120,8 +120,12 @@ impl Builder<'_> {
         let end = message_at(&clause.tokens).unwrap_or(clause.tokens.len());
         let earlier = self.words_before(clause);
         let whom = if sends { self.whom(filler) } else { 0..0 };
-        let is_param =
-            |word: &String| self.params.keys().take(100).any(|name| crate::words::name_parts(name).contains(word));
+        // Whom a message reaches, a param says only if it is the recipient.
+        let counts = |name: &String| !sends || filler.params_used.contains(name);
+        let is_param = |word: &String| {
+            let mut names = self.params.keys().take(100).filter(|name| counts(name));
+            names.any(|name| crate::words::name_parts(name).contains(word))
+        };
         let is_explained = |at: usize| {
             let token = &clause.tokens[at];
             let lower = &token.lower;

@@ -10,7 +10,9 @@
 //! - `values`, `names`: addresses, numbers, dates and names in words.
 //! - `pick`, `channel`: the tool for a clause.
 //! - `fill`, with `figures`, `nouns` and `phrase`: the arguments of a tool, from a clause and the params.
+//! - `params`: arguments from the params.
 //! - `refer`, `earlier`: arguments from what earlier tasks were given or brought.
+//! - `recipients`: whom a clause reaches, and its quotations; what has no single place is refused.
 //! - `message`: what a mail, a text or a phone call says.
 //! - `complete`: refuses a call that leaves a part of its clause out.
 //! - `build`, with `around` and `questions`: the graph.
@@ -29,9 +31,11 @@ mod meaning;
 mod message;
 mod names;
 mod nouns;
+mod params;
 mod phrase;
 mod pick;
 mod questions;
+mod recipients;
 mod refer;
 mod run;
 mod unclear;
@@ -155,5 +159,7 @@ pub fn plan(objective: &Objective<'_>, tools: &[Tool<'_>]) -> Result<Plan, Refus
     build::plan(objective, tools)
 }
 
+#[cfg(test)]
+mod sending;
 #[cfg(test)]
 mod tests;
