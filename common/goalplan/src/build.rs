@@ -111,6 +111,14 @@ impl Builder<'_> {
                 return self.clause(&rest);
             }
         }
+        if let Some(parts) = self.nouns(clause, &found)? {
+            let first = self.tasks.len();
+            for part in &parts {
+                self.clause(part)?;
+            }
+            self.last = (first..self.tasks.len()).filter(|task| self.tasks[*task].kind == Kind::ToolCall).collect();
+            return Ok(());
+        }
         let at = self.picker.pick(clause, &found, &self.last_words)?;
         let repeats = self.repeats(clause)?;
         let first = self.tasks.len();
@@ -205,7 +213,7 @@ impl Builder<'_> {
             for beside in &mut context {
                 if filled == Fill::Nothing
                     && slot.meaning != Meaning::Query
-                    && (!tool.acts || points_to(clause, beside.clause))
+                    && (!tool.acts || points_to(clause, beside.clause, filler.reading.is_some()))
                 {
                     filled = beside.fill(slot).map_err(refused)?;
                 }
@@ -235,6 +243,11 @@ impl Builder<'_> {
         for slot in slots.iter().filter(|slot| !filled(&slot.name)) {
             self.refer(clause, at, slot, item, &mut input);
         }
+        self.beside(at, &filler, &context, &input).map_err(|(clause, why)| Refusal {
+            clause,
+            why,
+            nearest: vec![tool.name.to_owned()],
+        })?;
         let fillers: Vec<&Filler> = std::iter::once(&filler).chain(&context).collect();
         let left = self.complete(at, &fillers, &input, many.is_some())?;
         let (name, values) = many.map_or((String::new(), vec![Value::Null]), |many| many);

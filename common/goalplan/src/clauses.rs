@@ -16,7 +16,7 @@ pub(crate) struct Clause {
     pub start: usize,
     /// Sentences beside it that wish nothing, but may have its values: "I leave on 3 May 2026."
     pub context: Vec<Clause>,
-    is_statement: bool,
+    pub is_statement: bool,
 }
 
 impl Clause {
@@ -199,7 +199,10 @@ fn clause(text: &str, all: &[Token], is_later: bool) -> Option<Clause> {
         && !all.first().is_some_and(|first| first.is(&["and"]) && !all.get(1).is_some_and(|next| next.is(&["then"])));
     let (kept, is_wish) = without_lead(all);
     let has = |token: &Token| token.is(&["has", "is", "was", "lives", "works", "needs", "uses", "wants"]);
-    let is_said = kept.first().is_some_and(Token::is_capital) && kept.get(1).is_some_and(has);
+    let asks = kept.first().is_some_and(|first| {
+        first.is(&["what", "who", "whose", "which", "where", "when", "how", "why", "what's", "is", "are"])
+    });
+    let is_said = !asks && kept.first().is_some_and(Token::is_capital) && kept.get(1).is_some_and(has);
     let is_statement = is_said
         || !is_wish && kept.first().is_some_and(|first| first.is(STATES) || values::year(&first.text).is_some());
     let (first, last) = (kept.first()?, kept.last()?);

@@ -70,8 +70,10 @@ impl Builder<'_> {
         for filler in fillers {
             let places = self.unexplained(filler, &own, sends);
             let tokens = &filler.clause.tokens;
-            let is_wish =
-                |at: &usize| *at > 0 && tokens[at - 1].is(&["and", "but", "plus"]) && !tokens[*at].is_capital();
+            let is_wish = |at: &usize| {
+                let before = tokens[..*at].iter().rev().find(|token| !token.is(&["the", "its", "their", "his", "her"]));
+                before.is_some_and(|token| token.is(&["and", "but", "plus"])) && !tokens[*at].is_capital()
+            };
             let is_value = |at: &usize| {
                 tokens[*at].quoted
                     || tool.acts && tokens[*at].is_capital()
@@ -181,7 +183,7 @@ impl Builder<'_> {
 /// A second thing that the call leaves out: "the Toyota Camry and the 2018 Honda Accord".
 fn second(filler: &Filler) -> Option<usize> {
     let tokens = &filler.clause.tokens;
-    let is_between = |token: &&Token| token.is(&["the", "a", "an", "of"]) || token.has_digit();
+    let is_between = |token: &&Token| token.is(&["the", "a", "an", "of", "from", "for", "in"]) || token.has_digit();
     let is_left = |at: &usize| {
         let before = tokens[..*at].iter().rev().take(4).find(|token| !is_between(token));
         tokens[*at].is_capital() && !filler.used[*at] && before.is_some_and(|token| token.is(&["and"]))

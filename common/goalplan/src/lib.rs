@@ -15,6 +15,7 @@
 //! - `recipients`: whom a clause reaches, and its quotations; what has no single place is refused.
 //! - `message`: what a mail, a text or a phone call says.
 //! - `complete`: refuses a call that leaves a part of its clause out.
+//! - `wishes`: several wishes in one clause or beside it.
 //! - `build`, with `around` and `questions`: the graph.
 //! - `run`: the input of a task once the earlier ones have ended, and the owner's answers.
 
@@ -40,6 +41,7 @@ mod refer;
 mod run;
 mod unclear;
 mod values;
+mod wishes;
 mod words;
 
 use std::collections::BTreeMap;

@@ -76,6 +76,22 @@ fn params_never_override_the_objective() {
 }
 
 #[test]
+fn each_sentence_is_planned_or_refused() {
+    for text in [
+        "Verify ada@example.com. The invoice must be paid, 500 EUR.",
+        "Please keep this confidential from eve@example.net",
+        "Search the web for lighthouses and research tide tables",
+        "Decode the VIN 1HGCM82633A004352. What was the exchange rate from EUR to USD on 2024-03-03?",
+        "Ada has the addresses ada@example.com and bob@example.org. Email her \"hi\"",
+        "Eve has the address eve@example.net. Email it",
+    ] {
+        refused(text);
+    }
+    let plan = planned("What is the make of VIN 1HGCM82633A004352? Verify ada@example.com");
+    assert_eq!(shown(&plan), "vin_decode verify_email");
+}
+
+#[test]
 fn hostile_characters_and_counts_are_refused() {
     refused("Verify ada@example.com\0");
     refused("Search the web for rust and read each of the first -3 results");
