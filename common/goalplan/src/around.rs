@@ -53,9 +53,12 @@ pub(crate) fn is_courtesy(clause: &Clause) -> bool {
 }
 
 /// Whether a clause points to a sentence beside it, by a pronoun or a name: "Ada has the address …. Email her".
-pub(crate) fn points_to(clause: &Clause, beside: &Clause) -> bool {
+/// A message goes to people: "it" does not point to one.
+pub(crate) fn points_to(clause: &Clause, beside: &Clause, to_people: bool) -> bool {
     let shared = |token: &Token| {
-        token.is(PRONOUNS) || token.is_capital() && beside.tokens.iter().any(|other| other.text == token.text)
+        let points =
+            if to_people { token.is(&["her", "him", "them", "she", "he", "they"]) } else { token.is(PRONOUNS) };
+        points || token.is_capital() && beside.tokens.iter().any(|other| other.text == token.text)
     };
     clause.tokens.iter().skip(1).any(shared)
 }

@@ -12,7 +12,7 @@ use crate::meaning::Meaning;
 use crate::pick::Picker;
 use crate::values;
 use crate::words::{FILLERS, Token, number_word};
-use crate::{Kind, MAX_TASKS, MAX_TEXT, Objective, Part, Plan, Refusal, Source, Task, Tool, unclear};
+use crate::{Kind, MAX_TASKS, MAX_TEXT, Objective, Part, Plan, Refusal, Source, Task, Tool, recipients, unclear};
 
 /// Most clauses of an objective, and most repetitions of one clause.
 const MAX_CLAUSES: usize = 40;
@@ -46,11 +46,15 @@ pub(crate) fn plan(objective: &Objective<'_>, tools: &[Tool<'_>]) -> Result<Plan
     let refused =
         |clause: &str, why: &str| Refusal { clause: clause.to_owned(), why: why.to_owned(), nearest: Vec::new() };
     if objective.text.len() > MAX_TEXT {
-        return Err(refused("", "the objective is too long: at most 10,000 bytes are read"));
+        return Err(refused(&shown(objective.text), "the objective is too long: at most 10,000 bytes are read"));
+    }
+    if objective.text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t' | '\r')) {
+        let why = "it has control characters: write plain text";
+        return Err(refused(&shown(&objective.text.replace(char::is_control, " ")), why));
     }
     let clauses = merged(objective.text, clauses::split(objective.text));
     if clauses.len() > MAX_CLAUSES {
-        return Err(refused("", "the objective has too many parts: at most 40 are read"));
+        return Err(refused(&shown(objective.text), "the objective has too many parts: at most 40 are read"));
     }
     clauses.iter().try_for_each(unclear::refuse_unclear)?;
     let mut builder = Builder {
@@ -73,10 +77,16 @@ pub(crate) fn plan(objective: &Objective<'_>, tools: &[Tool<'_>]) -> Result<Plan
     Ok(Plan { summary: summary(objective.text, &builder.tasks), tasks: builder.tasks })
 }
 
+/// The first words of an objective.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(400).collect();
+    start.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect()
+}
+
 fn summary(text: &str, tasks: &[Task]) -> String {
     let calls = tasks.iter().filter(|task| task.kind == Kind::ToolCall).count();
     let questions = tasks.len() - calls;
-    let first: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    let first = shown(text);
     let asked = if questions > 0 { format!(", {questions} questions") } else { String::new() };
     format!("{first} ({calls} tool calls{asked})")
 }
@@ -87,13 +97,27 @@ impl Builder<'_> {
             return Ok(());
         }
         let found = values::find(&clause.tokens);
-        if let Some((from, to)) = sent_object(clause, &found)
-            && self.is_looked_up(&clause.parted(from, to).0)
-        {
-            if self.first_words == clause.text {
-                self.first_words = clause.parted(from, to).0.text;
+        if let Some((from, to)) = sent_object(clause, &found) {
+            recipients::read(clause, &found, false).map_err(|why| Refusal {
+                clause: clause.text.clone(),
+                why,
+                nearest: Vec::new(),
+            })?;
+            let (object, rest) = clause.parted(from, to);
+            if self.is_looked_up(&object) {
+                if self.first_words == clause.text {
+                    self.first_words = object.text;
+                }
+                return self.clause(&rest);
             }
-            return self.clause(&clause.parted(from, to).1);
+        }
+        if let Some(parts) = self.nouns(clause, &found)? {
+            let first = self.tasks.len();
+            for part in &parts {
+                self.clause(part)?;
+            }
+            self.last = (first..self.tasks.len()).filter(|task| self.tasks[*task].kind == Kind::ToolCall).collect();
+            return Ok(());
         }
         let at = self.picker.pick(clause, &found, &self.last_words)?;
         let repeats = self.repeats(clause)?;
@@ -176,16 +200,20 @@ impl Builder<'_> {
         let mut filler = Filler::new(clause, self.params, &tool, &slots, item.is_some());
         let mut context: Vec<Filler> =
             clause.context.iter().map(|beside| Filler::new(beside, self.params, &tool, &slots, false)).collect();
+        let refused = |why: String| Refusal { clause: clause.text.clone(), why, nearest: vec![tool.name.to_owned()] };
+        if recipients::reaches(tool.acts, &slots) {
+            let talks = recipients::talks(&slots);
+            let reading = recipients::read(clause, &filler.found, talks).map_err(refused)?;
+            filler.keep(reading, talks);
+        }
         let mut input = BTreeMap::new();
         let mut many: Option<(String, Vec<Value>)> = None;
         for slot in &slots {
-            let refused =
-                |why: String| Refusal { clause: clause.text.clone(), why, nearest: vec![tool.name.to_owned()] };
             let mut filled = filler.fill(slot).map_err(refused)?;
             for beside in &mut context {
                 if filled == Fill::Nothing
                     && slot.meaning != Meaning::Query
-                    && (!tool.acts || points_to(clause, beside.clause))
+                    && (!tool.acts || points_to(clause, beside.clause, filler.reading.is_some()))
                 {
                     filled = beside.fill(slot).map_err(refused)?;
                 }
@@ -207,10 +235,19 @@ impl Builder<'_> {
         if tool.acts {
             self.message(clause, at, &filler, &mut input);
         }
+        if let Some(reading) = &filler.reading {
+            let many = many.as_ref().map(|(_, values)| values.as_slice()).unwrap_or_default();
+            recipients::placed(clause, &filler.found, reading, input.values(), many).map_err(refused)?;
+        }
         let filled = |name: &str| many.as_ref().is_some_and(|(of, _)| of == name);
         for slot in slots.iter().filter(|slot| !filled(&slot.name)) {
             self.refer(clause, at, slot, item, &mut input);
         }
+        self.beside(at, &filler, &context, &input).map_err(|(clause, why)| Refusal {
+            clause,
+            why,
+            nearest: vec![tool.name.to_owned()],
+        })?;
         let fillers: Vec<&Filler> = std::iter::once(&filler).chain(&context).collect();
         let left = self.complete(at, &fillers, &input, many.is_some())?;
         let (name, values) = many.map_or((String::new(), vec![Value::Null]), |many| many);
@@ -275,7 +312,7 @@ impl Builder<'_> {
     pub(crate) fn push(&mut self, mut task: Task) -> Result<usize, Refusal> {
         if self.tasks.len() >= MAX_TASKS {
             return Err(Refusal {
-                clause: String::new(),
+                clause: shown(self.text),
                 why: format!("the objective has more than {MAX_TASKS} tasks"),
                 nearest: Vec::new(),
             });

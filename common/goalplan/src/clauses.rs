@@ -1,5 +1,6 @@
 //! Splits an objective into clauses, one wish each.
 
+use crate::recipients::SENDS;
 use crate::values;
 use crate::words::{Token, is_verb, tokens};
 
@@ -15,7 +16,7 @@ pub(crate) struct Clause {
     pub start: usize,
     /// Sentences beside it that wish nothing, but may have its values: "I leave on 3 May 2026."
     pub context: Vec<Clause>,
-    is_statement: bool,
+    pub is_statement: bool,
 }
 
 impl Clause {
@@ -198,7 +199,10 @@ fn clause(text: &str, all: &[Token], is_later: bool) -> Option<Clause> {
         && !all.first().is_some_and(|first| first.is(&["and"]) && !all.get(1).is_some_and(|next| next.is(&["then"])));
     let (kept, is_wish) = without_lead(all);
     let has = |token: &Token| token.is(&["has", "is", "was", "lives", "works", "needs", "uses", "wants"]);
-    let is_said = kept.first().is_some_and(Token::is_capital) && kept.get(1).is_some_and(has);
+    let asks = kept.first().is_some_and(|first| {
+        first.is(&["what", "who", "whose", "which", "where", "when", "how", "why", "what's", "is", "are"])
+    });
+    let is_said = !asks && kept.first().is_some_and(Token::is_capital) && kept.get(1).is_some_and(has);
     let is_statement = is_said
         || !is_wish && kept.first().is_some_and(|first| first.is(STATES) || values::year(&first.text).is_some());
     let (first, last) = (kept.first()?, kept.last()?);
@@ -249,7 +253,9 @@ fn is_boundary(all: &[Token], begin: usize, at: usize) -> bool {
     if ends_sentence(before, token, all.get(at + 1)) {
         return true;
     }
-    if is_sent(token, all.get(at + 1)) {
+    // "Email the list sent to …" says which list.
+    let sends = all[begin..at].iter().find(|token| !token.is(LEADS)).is_some_and(|token| token.is(SENDS));
+    if is_sent(token, all.get(at + 1)) && !sends {
         return true;
     }
     if before.text.is_empty() || all[begin..at].iter().all(|token| token.is(LEADS)) {

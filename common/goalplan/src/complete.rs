@@ -70,8 +70,10 @@ impl Builder<'_> {
         for filler in fillers {
             let places = self.unexplained(filler, &own, sends);
             let tokens = &filler.clause.tokens;
-            let is_wish =
-                |at: &usize| *at > 0 && tokens[at - 1].is(&["and", "but", "plus"]) && !tokens[*at].is_capital();
+            let is_wish = |at: &usize| {
+                let before = tokens[..*at].iter().rev().find(|token| !token.is(&["the", "its", "their", "his", "her"]));
+                before.is_some_and(|token| token.is(&["and", "but", "plus"])) && !tokens[*at].is_capital()
+            };
             let is_value = |at: &usize| {
                 tokens[*at].quoted
                     || tool.acts && tokens[*at].is_capital()
@@ -120,8 +122,12 @@ impl Builder<'_> {
         let end = message_at(&clause.tokens).unwrap_or(clause.tokens.len());
         let earlier = self.words_before(clause);
         let whom = if sends { self.whom(filler) } else { 0..0 };
-        let is_param =
-            |word: &String| self.params.keys().take(100).any(|name| crate::words::name_parts(name).contains(word));
+        // Whom a message reaches, a param says only if it is the recipient.
+        let counts = |name: &String| !sends || filler.params_used.contains(name);
+        let is_param = |word: &String| {
+            let mut names = self.params.keys().take(100).filter(|name| counts(name));
+            names.any(|name| crate::words::name_parts(name).contains(word))
+        };
         let is_explained = |at: usize| {
             let token = &clause.tokens[at];
             let lower = &token.lower;
@@ -177,7 +183,7 @@ impl Builder<'_> {
 /// A second thing that the call leaves out: "the Toyota Camry and the 2018 Honda Accord".
 fn second(filler: &Filler) -> Option<usize> {
     let tokens = &filler.clause.tokens;
-    let is_between = |token: &&Token| token.is(&["the", "a", "an", "of"]) || token.has_digit();
+    let is_between = |token: &&Token| token.is(&["the", "a", "an", "of", "from", "for", "in"]) || token.has_digit();
     let is_left = |at: &usize| {
         let before = tokens[..*at].iter().rev().take(4).find(|token| !is_between(token));
         tokens[*at].is_capital() && !filler.used[*at] && before.is_some_and(|token| token.is(&["and"]))

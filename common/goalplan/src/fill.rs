@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::clauses::Clause;
 use crate::meaning::{Meaning, Slot, shape};
 use crate::names::{self, Run};
+use crate::recipients::Reading;
 use crate::values::{self, Found};
 use crate::words::{Token, name_parts, number_word};
 use crate::{Source, Tool, check, figures, phrase};
@@ -33,6 +34,10 @@ pub(crate) struct Filler<'a> {
     pub figures: usize,
     /// Words that an argument has taken.
     pub used: Vec<bool>,
+    /// Of a clause that reaches people.
+    pub reading: Option<Reading>,
+    /// The params that arguments have taken.
+    pub params_used: Vec<String>,
 }
 
 impl<'a> Filler<'a> {
@@ -56,7 +61,32 @@ impl<'a> Filler<'a> {
         };
         let figures = slots.iter().filter(|slot| slot.required && slot.meaning == Meaning::Number).count();
         let used = clause.tokens.iter().map(is_count).collect();
-        Filler { clause, params, schema: tool.input, acts: tool.acts, found, runs, own, figures, used }
+        Filler {
+            clause,
+            params,
+            schema: tool.input,
+            acts: tool.acts,
+            found,
+            runs,
+            own,
+            figures,
+            used,
+            reading: None,
+            params_used: Vec::new(),
+        }
+    }
+
+    /// Leaves to the arguments what is theirs: no address beside the recipients, and nothing of a message's own words.
+    pub fn keep(&mut self, reading: Reading, talks: bool) {
+        let is_kept = |found: &&Found| {
+            matches!(found.meaning, Meaning::Email | Meaning::Phone) && !reading.recipients.contains(&found.from)
+        };
+        let others: Vec<(usize, usize)> = self.found.iter().filter(is_kept).map(|one| (one.from, one.to)).collect();
+        others.into_iter().for_each(|(from, to)| self.take(from, to));
+        for at in reading.words_from..self.used.len() {
+            self.used[at] |= !talks || self.clause.tokens[at].quoted;
+        }
+        self.reading = Some(reading);
     }
 
     /// Fills one argument.
@@ -64,17 +94,13 @@ impl<'a> Filler<'a> {
     /// # Errors
     /// A value that is meant for it, but that its schema refuses.
     pub fn fill(&mut self, slot: &Slot) -> Result<Fill, String> {
-        if let Some(name) = self.param(slot) {
+        if let Some(name) = self.param(slot)? {
+            self.params_used.push(name.clone());
             let value = check::coerced(&slot.schema, self.params[&name].clone());
             check::value(self.schema, slot, &value).map_err(|why| format!("the params' {name} does not fit: {why}"))?;
             return Ok(Fill::One(Source::Param(name)));
         }
-        let values = match self.named(slot) {
-            Some(value) => vec![value],
-            None => self.meant(slot),
-        };
-        let mut values: Vec<Value> =
-            values.into_iter().map(|value| check::coerced(shape(&slot.schema).0, value)).collect();
+        let mut values = self.values(slot);
         values.dedup();
         let whole = match values.len() {
             0 => return Ok(Fill::Nothing),
@@ -87,23 +113,6 @@ impl<'a> Filler<'a> {
         };
         check::value(self.schema, slot, &whole)?;
         Ok(Fill::One(Source::Value(whole)))
-    }
-
-    /// A member of the params with the argument's name, or one that the clause names and whose value has the argument's form.
-    fn param(&self, slot: &Slot) -> Option<String> {
-        if let Some((name, _)) = self.params.iter().find(|(name, _)| name_parts(name) == slot.parts) {
-            return Some(name.clone());
-        }
-        let is_meant = |name: &str, value: &Value| {
-            let parts = name_parts(name);
-            let said = !parts.is_empty() && self.sequence(&parts).is_some();
-            let form = value.as_str().map(crate::words::tokens).map(|tokens| values::find(&tokens));
-            let fits = form.is_some_and(|found| found.len() == 1 && found[0].meaning == slot.meaning);
-            let is_kind = parts.len() == 1
-                && crate::meaning::meaning_of(&parts, &serde_json::json!({"type": "string"}), "") == slot.meaning;
-            fits && slot.required && if is_kind { self.free(&[slot.meaning]).is_empty() } else { said }
-        };
-        self.params.iter().take(100).find(|(name, value)| is_meant(name, value)).map(|(name, _)| name.clone())
     }
 
     /// Where the clause has these words, one after the other.
@@ -119,6 +128,15 @@ impl<'a> Filler<'a> {
         (0..tokens.len()).find(|at| {
             one_word(&tokens[*at]) || tokens.len() >= at + parts.len() && parts.iter().zip(&tokens[*at..]).all(same)
         })
+    }
+
+    /// The values of the clause for an argument.
+    pub(crate) fn values(&mut self, slot: &Slot) -> Vec<Value> {
+        let values = match self.named(slot) {
+            Some(value) => vec![value],
+            None => self.meant(slot),
+        };
+        values.into_iter().map(|value| check::coerced(shape(&slot.schema).0, value)).collect()
     }
 
     /// "model year 2015", "with the subject “…”", "limit=5".

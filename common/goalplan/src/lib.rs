@@ -10,9 +10,12 @@
 //! - `values`, `names`: addresses, numbers, dates and names in words.
 //! - `pick`, `channel`: the tool for a clause.
 //! - `fill`, with `figures`, `nouns` and `phrase`: the arguments of a tool, from a clause and the params.
+//! - `params`: arguments from the params.
 //! - `refer`, `earlier`: arguments from what earlier tasks were given or brought.
+//! - `recipients`: whom a clause reaches, and its quotations; what has no single place is refused.
 //! - `message`: what a mail, a text or a phone call says.
 //! - `complete`: refuses a call that leaves a part of its clause out.
+//! - `wishes`: several wishes in one clause or beside it.
 //! - `build`, with `around` and `questions`: the graph.
 //! - `run`: the input of a task once the earlier ones have ended, and the owner's answers.
 
@@ -29,13 +32,16 @@ mod meaning;
 mod message;
 mod names;
 mod nouns;
+mod params;
 mod phrase;
 mod pick;
 mod questions;
+mod recipients;
 mod refer;
 mod run;
 mod unclear;
 mod values;
+mod wishes;
 mod words;
 
 use std::collections::BTreeMap;
@@ -155,5 +161,7 @@ pub fn plan(objective: &Objective<'_>, tools: &[Tool<'_>]) -> Result<Plan, Refus
     build::plan(objective, tools)
 }
 
+#[cfg(test)]
+mod sending;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::build::Builder;
 use crate::clauses::{Clause, message_at};
 use crate::fill::Filler;
 use crate::meaning::{Meaning, Slot};
+use crate::values::Found;
 use crate::words::{FILLERS, PRONOUNS, Token};
 use crate::{Part, Source, earlier, phrase};
 
@@ -17,19 +18,13 @@ impl Builder<'_> {
     /// The body and the subject of a message, and what a call is to reach.
     pub(crate) fn message(&self, clause: &Clause, at: usize, filler: &Filler, input: &mut BTreeMap<String, Source>) {
         let slots = &self.picker.slots[at];
-        let sends = slots.iter().any(|slot| matches!(slot.meaning, Meaning::Email | Meaning::Phone));
-        let subject_at = clause.tokens.iter().position(|token| token.is(&["subject", "titled", "title"]));
-        let free = |at: &usize| clause.tokens[*at].quoted && !filler.used[*at];
-        let subject = subject_at
-            .and_then(|from| (from + 1..clause.tokens.len().min(from + 3)).find(|at| clause.tokens[*at].quoted));
+        let reading = filler.reading.as_ref();
+        let (subject, quoted) = reading.map_or((None, None), |reading| (reading.subject, reading.body));
         let empty: Vec<&Slot> = slots.iter().filter(|slot| !input.contains_key(&slot.name)).collect();
         for slot in empty {
             let source = match slot.meaning {
                 Meaning::Subject => subject.map(|at| Source::Value(Value::from(clause.tokens[at].text.as_str()))),
-                Meaning::Body if sends => {
-                    let quoted = (0..clause.tokens.len()).filter(free).find(|at| Some(*at) != subject);
-                    self.body(clause, quoted)
-                }
+                Meaning::Body if reading.is_some() => self.body(clause, quoted),
                 Meaning::Query if slot.required && says_what(clause, filler) => {
                     Some(Source::Value(Value::from(task_words(clause, filler))))
                 }
@@ -89,7 +84,7 @@ impl Builder<'_> {
 }
 
 /// Whether a clause says more than whom to reach: not "Call Ada".
-fn says_what(clause: &Clause, filler: &Filler) -> bool {
+pub(crate) fn says_what(clause: &Clause, filler: &Filler) -> bool {
     let is_value = |at: usize| {
         filler.found.iter().any(|found| found.from <= at && at < found.to && found.meaning == Meaning::Phone)
     };
@@ -100,15 +95,18 @@ fn says_what(clause: &Clause, filler: &Filler) -> bool {
     (1..clause.tokens.len()).any(says)
 }
 
-/// What is to be done in a call or a browser: the clause without the number.
+/// What is to be done in a call or a browser: the clause without the number, where that stands first.
 fn task_words(clause: &Clause, filler: &Filler) -> String {
-    let phone = filler.found.iter().filter(|found| found.meaning == Meaning::Phone).map(|found| found.to).max();
-    let from = phone.filter(|from| *from < clause.tokens.len());
-    let from =
-        from.map(|from| from + clause.tokens[from..].iter().take_while(|token| token.is(&["and", "to"])).count());
-    match from.filter(|from| *from < clause.tokens.len()) {
-        Some(from) => phrase::slice(clause, from, clause.tokens.len()),
-        None => clause.text.clone(),
+    let tokens = &clause.tokens;
+    let is_recipient =
+        |found: &&Found| filler.reading.as_ref().is_some_and(|reading| reading.recipients.contains(&found.from));
+    let all: Vec<&Found> = filler.found.iter().filter(is_recipient).collect();
+    let plain = |token: &Token| token.is(FILLERS) || token.is(PRONOUNS);
+    let (Some(first), Some(last)) = (all.first(), all.last()) else { return clause.text.clone() };
+    let from = last.to + tokens[last.to..].iter().take_while(|token| token.is(&["and", "to"])).count();
+    match from < tokens.len() && tokens[..first.from].iter().skip(1).all(plain) {
+        true => phrase::slice(clause, from, tokens.len()),
+        false => clause.text.clone(),
     }
 }
 

@@ -2,10 +2,10 @@ use serde_json::json;
 
 use super::*;
 
-struct Shelf(Vec<(&'static str, &'static str, &'static str, Value, Value, bool)>);
+pub(super) struct Shelf(Vec<(&'static str, &'static str, &'static str, Value, Value, bool)>);
 
 impl Shelf {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let text = || json!({"type": "string", "minLength": 1});
         let email = || json!({"type": "string", "format": "email"});
         let url = || json!({"type": "string", "format": "uri"});
@@ -75,7 +75,7 @@ impl Shelf {
         ])
     }
 
-    fn plan_with(&self, text: &str, params: &Value) -> Result<Plan, Refusal> {
+    pub(super) fn plan_with(&self, text: &str, params: &Value) -> Result<Plan, Refusal> {
         let tool = |(name, about, also, input, output, acts): &'_ (
             &'static str,
             &'static str,
@@ -105,20 +105,20 @@ impl Shelf {
     }
 }
 
-fn planned(text: &str) -> Plan {
+pub(super) fn planned(text: &str) -> Plan {
     Shelf::new().plan_with(text, &json!({})).unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
 }
 
-fn refused(text: &str) -> Refusal {
+pub(super) fn refused(text: &str) -> Refusal {
     Shelf::new().plan_with(text, &json!({})).err().unwrap_or_else(|| panic!("{text} was not refused"))
 }
 
 /// The tools of a plan in order; a question is `?`.
-fn shown(plan: &Plan) -> String {
+pub(super) fn shown(plan: &Plan) -> String {
     plan.tasks.iter().map(|task| task.tool.as_deref().unwrap_or("?")).collect::<Vec<_>>().join(" ")
 }
 
-fn said(plan: &Plan, task: usize, name: &str) -> Value {
+pub(super) fn said(plan: &Plan, task: usize, name: &str) -> Value {
     serde_json::to_value(&plan.tasks[task].input[name]).unwrap()
 }
 

@@ -33,6 +33,11 @@ fn unclear(all: &[Token], at: usize, token: &Token) -> Option<&'static str> {
         return None;
     }
     match token.lower.as_str() {
+        "first" | "top" | "last"
+            if all.get(at + 1).is_some_and(|next| next.has_digit() && next.head.ends_with(['-', '−', '–'])) =>
+        {
+            Some("a number of results is at least 1")
+        }
         "if" if next(&["possible"])
             || next(&["you"]) && all.get(at + 2).is_some_and(|word| word.is(&["can", "could", "please"])) =>
         {
