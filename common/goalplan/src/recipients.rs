@@ -65,7 +65,7 @@ pub(crate) fn read(clause: &Clause, found: &[Found], talks: bool) -> Result<Read
     let contacts: Vec<&Found> = found.iter().filter(is_contact).collect();
     let (list, inside): (Vec<&Found>, Vec<&Found>) = contacts.into_iter().partition(|one| one.from < words_from);
     for one in &inside {
-        in_words(tokens, one, &list)?;
+        in_words(tokens, one, &list, talks)?;
     }
     for (at, one) in list.iter().enumerate() {
         let is_joined = match at.checked_sub(1).map(|before| list[before]) {
@@ -92,7 +92,7 @@ fn words_from(tokens: &[Token], found: &[Found], talks: bool) -> usize {
 }
 
 /// An address among the words that are to be said: it may be meant as another recipient.
-fn in_words(tokens: &[Token], one: &Found, list: &[&Found]) -> Result<(), String> {
+fn in_words(tokens: &[Token], one: &Found, list: &[&Found], talks: bool) -> Result<(), String> {
     let before = &tokens[one.from - usize::from(one.from > 0)];
     let follows = tokens.get(one.to).is_some_and(|next| next.quoted || next.is(&["saying", "says"]));
     let sends = (1..one.from)
@@ -101,6 +101,7 @@ fn in_words(tokens: &[Token], one: &Found, list: &[&Found]) -> Result<(), String
         || before.quoted
         || before.tail.contains([',', ';'])
         || before.is(&["to"]) && list.is_empty()
+        || talks && before.is(&["tell", "ask"])
         || follows
         || sends
         || tokens[one.from].quoted;
@@ -206,12 +207,13 @@ pub(crate) fn placed<'a>(
     }
     let is_listed = |one: &&Found| reading.recipients.contains(&one.from);
     let lost = found.iter().filter(is_listed).find(|one| !values.contains(&&one.value)).map(|one| one.from);
-    let quotes = [reading.body, reading.subject].into_iter().flatten();
+    let inside = found.iter().filter(is_contact).map(|one| one.from).filter(|at| *at >= reading.words_from);
+    let quotes = (0..clause.tokens.len()).filter(|at| clause.tokens[*at].quoted);
     let has = |at: &usize| {
         let text = &clause.tokens[*at].text;
         values.iter().any(|value| value.as_str().is_some_and(|words| words.contains(text.as_str())))
     };
-    match lost.or_else(|| quotes.into_iter().find(|at| !has(at))) {
+    match lost.or_else(|| inside.chain(quotes).find(|at| !has(at))) {
         Some(at) => Err(format!(
             "\u{201c}{}\u{201d} has no place in this call. Write one sentence for each message: to whom, and in quotation marks what it says",
             clause.tokens[at].text
