@@ -87,6 +87,8 @@ fn each_sentence_is_planned_or_refused() {
     ] {
         refused(text);
     }
+    let plan = planned("Verify ada@example.com and bob@example.org and email her \"hi\"");
+    assert_eq!(shown(&plan), "verify_email verify_email ? email");
     let plan = planned("What is the make of VIN 1HGCM82633A004352? Verify ada@example.com");
     assert_eq!(shown(&plan), "vin_decode verify_email");
 }
