@@ -64,6 +64,12 @@ pub(crate) fn read(clause: &Clause, found: &[Found], talks: bool) -> Result<Read
     let words_from = words_from(tokens, found, talks);
     let contacts: Vec<&Found> = found.iter().filter(is_contact).collect();
     let (list, inside): (Vec<&Found>, Vec<&Found>) = contacts.into_iter().partition(|one| one.from < words_from);
+    if let Some(at) = (1..words_from).find(|at| is_lost(tokens, found, *at)) {
+        return Err(format!(
+            "\u{201c}{}\u{201d} may be a recipient, but is no whole address or number. Write all recipients as e-mail addresses, or as phone numbers with their country codes",
+            tokens[at].text
+        ));
+    }
     for one in &inside {
         in_words(tokens, one, &list, talks)?;
     }
@@ -81,6 +87,19 @@ pub(crate) fn read(clause: &Clause, found: &[Found], talks: bool) -> Result<Read
     }
     let (subject, body) = quotations(tokens, words_from, talks)?;
     Ok(Reading { recipients: list.iter().map(|one| one.from).collect(), words_from, body, subject })
+}
+
+/// "and me", "and 415-555-0101", "and bob@localhost": somebody else, whom a call would leave out.
+fn is_lost(tokens: &[Token], found: &[Found], at: usize) -> bool {
+    let token = &tokens[at];
+    if token.quoted || found.iter().filter(is_contact).any(|one| one.from <= at && at < one.to) {
+        return false;
+    }
+    let before = tokens[..at].iter().rposition(|token| !token.is(&["to", "also"])).unwrap_or(0);
+    let is_joined = before > 0 && (tokens[before].is(&["and", "plus"]) || tokens[before].tail.contains(','));
+    let digits = token.text.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = digits > 6 && !token.text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    is_joined && token.is(&["me", "us", "her", "him", "them"]) || is_number || token.text.contains('@')
 }
 
 /// Where words without quotation marks begin that are to be said.

@@ -42,6 +42,9 @@ fn an_address_beside_the_recipients_gets_nothing() {
         "Text +14155550100 \"Call me\" from +14155550101",
         "Email the list sent to ada@example.com \"hi\"",
         "Email ada@example.com bob@example.org \"hi\"",
+        "Email ada@example.com and me \"hi\"",
+        "Email ada@example.com and bob@localhost \"hi\"",
+        "Text +14155550100 and 4155550101 \"hi\"",
         "Send an email saying I am late to bob@example.org",
     ] {
         refused(text);
