@@ -188,7 +188,17 @@ fn second(filler: &Filler) -> Option<usize> {
         let before = tokens[..*at].iter().rev().take(4).find(|token| !is_between(token));
         tokens[*at].is_capital() && !filler.used[*at] && before.is_some_and(|token| token.is(&["and"]))
     };
-    (0..tokens.len()).find(is_left)
+    // "restaurants and bars": the first has its place, the second has none.
+    let is_second = |at: &usize| {
+        let token = &tokens[*at];
+        let plain = token.is(FILLERS) || token.is(PRONOUNS) || token.is(RESULTS) || token.text.len() < 2;
+        let before = tokens[..*at].iter().rposition(|token| !token.is(&["the", "a", "an"])).unwrap_or(0);
+        let follows = tokens[before].is(&["and", "plus"]) && before > 0 && filler.used[before - 1];
+        // "indicator NY.GDP": the name of an argument before its value.
+        let is_name = filler.used.get(at + 1) == Some(&true);
+        follows && !filler.acts && !filler.used[*at] && !is_name && !plain && !crate::phrase::is_verb_word(token)
+    };
+    (0..tokens.len()).find(|at| is_left(at) || is_second(at))
 }
 
 /// An alternative or a time in the words that say whom to reach: which one, or when, a call cannot tell.

@@ -112,6 +112,10 @@ impl Filler<'_> {
 
     pub(crate) fn kind(&mut self) -> Vec<Value> {
         let Some((from, to)) = phrase::kind(self.clause, &self.used) else { return Vec::new() };
+        // "Search the web for …": where to look is no kind.
+        if self.clause.tokens[from..to].iter().any(|token| token.is(&["web", "internet", "online"])) {
+            return Vec::new();
+        }
         self.take(from, to);
         vec![Value::from(names::spoken(&self.clause.tokens[from..to]))]
     }

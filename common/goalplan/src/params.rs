@@ -65,7 +65,9 @@ impl Filler<'_> {
         let article = |token: &&Token| token.is(&["the", "our", "my", "this", "a"]);
         let lead = from.checked_sub(1 + tokens[..from].iter().rev().take_while(article).count());
         let last = &tokens[to.min(tokens.len()) - 1];
-        let is_alone = last.pauses() || tokens.get(to).is_none_or(|next| next.quoted || next.is(BEHIND));
+        let is_alone = !self.is_before_words(to)
+            || last.pauses()
+            || tokens.get(to).is_none_or(|next| next.quoted || next.is(BEHIND));
         let is_lead = lead.is_some_and(|at| at == 0 || tokens[at].is(&["to"]));
         is_lead && is_alone && !last.tail.contains(['\'', '’'])
     }

@@ -64,8 +64,14 @@ pub(crate) fn read(clause: &Clause, found: &[Found], talks: bool) -> Result<Read
     let words_from = words_from(tokens, found, talks);
     let contacts: Vec<&Found> = found.iter().filter(is_contact).collect();
     let (list, inside): (Vec<&Found>, Vec<&Found>) = contacts.into_iter().partition(|one| one.from < words_from);
+    if let Some(at) = (1..words_from).find(|at| is_lost(tokens, found, *at)) {
+        return Err(format!(
+            "\u{201c}{}\u{201d} may be a recipient, but is no whole address or number. Write all recipients as e-mail addresses, or as phone numbers with their country codes",
+            tokens[at].text
+        ));
+    }
     for one in &inside {
-        in_words(tokens, one, &list)?;
+        in_words(tokens, one, &list, talks)?;
     }
     for (at, one) in list.iter().enumerate() {
         let is_joined = match at.checked_sub(1).map(|before| list[before]) {
@@ -83,6 +89,19 @@ pub(crate) fn read(clause: &Clause, found: &[Found], talks: bool) -> Result<Read
     Ok(Reading { recipients: list.iter().map(|one| one.from).collect(), words_from, body, subject })
 }
 
+/// "and me", "and 415-555-0101", "and bob@localhost": somebody else, whom a call would leave out.
+fn is_lost(tokens: &[Token], found: &[Found], at: usize) -> bool {
+    let token = &tokens[at];
+    if token.quoted || found.iter().filter(is_contact).any(|one| one.from <= at && at < one.to) {
+        return false;
+    }
+    let before = tokens[..at].iter().rposition(|token| !token.is(&["to", "also"])).unwrap_or(0);
+    let is_joined = before > 0 && (tokens[before].is(&["and", "plus"]) || tokens[before].tail.contains(','));
+    let digits = token.text.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = digits > 6 && !token.text.bytes().any(|byte| byte.is_ascii_alphabetic());
+    is_joined && token.is(&["me", "us", "her", "him", "them"]) || is_number || token.text.contains('@')
+}
+
 /// Where words without quotation marks begin that are to be said.
 fn words_from(tokens: &[Token], found: &[Found], talks: bool) -> usize {
     let says = message_at(tokens).filter(|at| !tokens.get(*at).is_some_and(|token| token.quoted));
@@ -92,7 +111,7 @@ fn words_from(tokens: &[Token], found: &[Found], talks: bool) -> usize {
 }
 
 /// An address among the words that are to be said: it may be meant as another recipient.
-fn in_words(tokens: &[Token], one: &Found, list: &[&Found]) -> Result<(), String> {
+fn in_words(tokens: &[Token], one: &Found, list: &[&Found], talks: bool) -> Result<(), String> {
     let before = &tokens[one.from - usize::from(one.from > 0)];
     let follows = tokens.get(one.to).is_some_and(|next| next.quoted || next.is(&["saying", "says"]));
     let sends = (1..one.from)
@@ -101,6 +120,7 @@ fn in_words(tokens: &[Token], one: &Found, list: &[&Found]) -> Result<(), String
         || before.quoted
         || before.tail.contains([',', ';'])
         || before.is(&["to"]) && list.is_empty()
+        || talks && before.is(&["tell", "ask"])
         || follows
         || sends
         || tokens[one.from].quoted;
@@ -206,12 +226,13 @@ pub(crate) fn placed<'a>(
     }
     let is_listed = |one: &&Found| reading.recipients.contains(&one.from);
     let lost = found.iter().filter(is_listed).find(|one| !values.contains(&&one.value)).map(|one| one.from);
-    let quotes = [reading.body, reading.subject].into_iter().flatten();
+    let inside = found.iter().filter(is_contact).map(|one| one.from).filter(|at| *at >= reading.words_from);
+    let quotes = (0..clause.tokens.len()).filter(|at| clause.tokens[*at].quoted);
     let has = |at: &usize| {
         let text = &clause.tokens[*at].text;
         values.iter().any(|value| value.as_str().is_some_and(|words| words.contains(text.as_str())))
     };
-    match lost.or_else(|| quotes.into_iter().find(|at| !has(at))) {
+    match lost.or_else(|| inside.chain(quotes).find(|at| !has(at))) {
         Some(at) => Err(format!(
             "\u{201c}{}\u{201d} has no place in this call. Write one sentence for each message: to whom, and in quotation marks what it says",
             clause.tokens[at].text

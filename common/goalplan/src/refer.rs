@@ -90,7 +90,11 @@ impl Builder<'_> {
                 .find(|source| matches!(source, Source::Value(_) | Source::Param(_)))
                 .cloned()
         };
-        self.calls[..self.before].iter().rev().find_map(of)
+        let mut given = self.calls[..self.before].iter().rev().filter_map(of);
+        let last = given.next()?;
+        // "Verify A and B and email her": which one, nobody can tell.
+        let is_contact = matches!(slot.meaning, Meaning::Email | Meaning::Phone);
+        (!is_contact || given.all(|other| other == last)).then_some(last)
     }
 }
 

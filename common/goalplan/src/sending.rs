@@ -42,6 +42,9 @@ fn an_address_beside_the_recipients_gets_nothing() {
         "Text +14155550100 \"Call me\" from +14155550101",
         "Email the list sent to ada@example.com \"hi\"",
         "Email ada@example.com bob@example.org \"hi\"",
+        "Email ada@example.com and me \"hi\"",
+        "Email ada@example.com and bob@localhost \"hi\"",
+        "Text +14155550100 and 4155550101 \"hi\"",
         "Send an email saying I am late to bob@example.org",
     ] {
         refused(text);
@@ -87,6 +90,8 @@ fn each_sentence_is_planned_or_refused() {
     ] {
         refused(text);
     }
+    let plan = planned("Verify ada@example.com and bob@example.org and email her \"hi\"");
+    assert_eq!(shown(&plan), "verify_email verify_email ? email");
     let plan = planned("What is the make of VIN 1HGCM82633A004352? Verify ada@example.com");
     assert_eq!(shown(&plan), "vin_decode verify_email");
 }
@@ -96,6 +101,37 @@ fn hostile_characters_and_counts_are_refused() {
     refused("Verify ada@example.com\0");
     refused("Search the web for rust and read each of the first -3 results");
     assert!(!refused(&"é".repeat(10_000)).clause.is_empty());
+}
+
+/// With a tool that talks on the phone.
+fn with_voice() -> Shelf {
+    let mut shelf = Shelf::new();
+    let input = json!({"type": "object", "required": ["objective", "target_number"], "properties": {
+        "objective": {"type": "string", "description": "What the call is to achieve"},
+        "target_number": {"anyOf": [{"type": "string", "pattern": "^\\+[1-9]\\d{1,14}$"}, {"type": "array", "items": {"type": "string"}}]}}});
+    shelf.0.push(("voice", "Calls a phone number and talks", "phone call ring dial", input, json!({}), true));
+    shelf
+}
+
+#[test]
+fn a_call_reaches_only_whom_it_names() {
+    let shelf = with_voice();
+    for text in [
+        "Call +14155550100 from +14155550101 and ask for the price",
+        "Call +14155550100 and say \"One\" and +14155550101 and say \"Two\"",
+        "Call +14155550100 and tell them to wait and tell +14155550101 to come",
+        "Call +14155550100 \"a\" \"b\"",
+    ] {
+        assert!(shelf.plan_with(text, &json!({})).is_err(), "{text}");
+    }
+    let plan = shelf.plan_with("Call +14155550100 and tell them to call back +14155550101", &json!({})).unwrap();
+    assert_eq!(said(&plan, 0, "target_number"), json!({"value": "+14155550100"}));
+    assert_eq!(said(&plan, 0, "objective"), json!({"value": "tell them to call back +14155550101"}));
+    let customer = json!({"customer": "+14155550100"});
+    let plan = shelf.plan_with("Call the customer and ask for the price", &customer).unwrap();
+    assert_eq!(said(&plan, 0, "target_number"), json!({"param": "customer"}));
+    let both = json!({"customer": "+14155550100", "objective": "sell"});
+    assert!(shelf.plan_with("Call the customer and ask for the price", &both).is_err());
 }
 
 /// A small generator of numbers.
@@ -111,13 +147,14 @@ impl Dice {
 #[test]
 fn random_clauses_place_everything_once_or_are_refused() {
     const WHOM: [[&str; 3]; 2] = [[A, B, "eve@example.net"], ["+14155550100", "+14155550101", "+14155550102"]];
-    const LINKS: &[&str] = &["and", "to", "from", "about", "saying", "with the subject", ",", "", "at", "the text"];
+    const LINKS: &[&str] =
+        &["and", "to", "from", "about", "saying", "with the subject", ",", "", "at", "the text", "and ask about"];
     const QUOTES: [&str; 3] = ["\"One.\"", "\"Two\"", "\"Three!\""];
-    let shelf = Shelf::new();
+    let shelf = with_voice();
     let mut dice = Dice(7);
     let mut planned = 0;
-    for _ in 0..1_500 {
-        let (verb, whom) = [("Email", WHOM[0]), ("Text", WHOM[1]), ("Send", WHOM[0])][dice.roll(3)];
+    for _ in 0..2_000 {
+        let (verb, whom) = [("Email", WHOM[0]), ("Text", WHOM[1]), ("Send", WHOM[0]), ("Call", WHOM[1])][dice.roll(4)];
         let mut parts: Vec<&str> = whom[..1 + dice.roll(3)].iter().chain(&QUOTES[..dice.roll(4)]).copied().collect();
         for at in (1..parts.len()).rev() {
             parts.swap(at, dice.roll(at + 1));
@@ -141,7 +178,7 @@ fn placed_once(text: &str, parts: &[&str], tasks: &Value) {
         for (name, source) in task["input"].as_object().unwrap() {
             let value = &source["value"];
             let all = value.as_array().map_or(vec![value], |items| items.iter().collect());
-            let to = if name.starts_with("to_") { &mut recipients } else { &mut words };
+            let to = if name.starts_with("t") { &mut recipients } else { &mut words };
             to.extend(all.into_iter().filter_map(Value::as_str));
         }
     }
@@ -151,6 +188,8 @@ fn placed_once(text: &str, parts: &[&str], tasks: &Value) {
         let bare = part.trim_matches('"');
         let sent = recipients.iter().filter(|one| **one == bare).count();
         let told = words.iter().filter(|one| one.contains(bare)).count();
-        assert_eq!(sent + told, 1, "{text}: {part} in {tasks}");
+        // The task of a call may repeat the number that is called.
+        let is_repeated = sent == 1 && text.starts_with("Call");
+        assert!(sent + told == 1 || is_repeated, "{text}: {part} in {tasks}");
     }
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-pub(super) struct Shelf(Vec<(&'static str, &'static str, &'static str, Value, Value, bool)>);
+pub(super) struct Shelf(pub(super) Vec<(&'static str, &'static str, &'static str, Value, Value, bool)>);
 
 impl Shelf {
     pub(super) fn new() -> Self {

@@ -66,6 +66,11 @@ impl Builder<'_> {
             );
             return Err((filler.clause.text.clone(), why));
         }
+        let is_web = tokens.iter().take(4).any(|token| token.is(&["web", "internet"]));
+        if is_web && first.is(&["search", "google", "look"]) && !tool.acts && !own.contains("web") {
+            let why = "what to search the web for is not clear. Write it in quotation marks";
+            return Err((filler.clause.text.clone(), why.to_owned()));
+        }
         if !tool.acts
             && has_words
             && let Some(word) = second_wish(tokens)
