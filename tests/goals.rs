@@ -170,7 +170,7 @@ fn a_result_is_mailed_to_whom_the_objective_names() {
         let mut addresses = Vec::new();
         for agent in [&ada, &bob] {
             let domains = domain::ensure_default(db, &stack.config, agent.agent(), now).await.expect("a database");
-            addresses.push(domains[0].default_from.to_string());
+            addresses.push(domains[0].default_from.as_str().to_owned());
         }
         let objective = format!(
             "Decode the VIN 1HGCM82633A004352. Then email the result to {} with the subject \"Your car\".",
@@ -186,11 +186,15 @@ fn a_result_is_mailed_to_whom_the_objective_names() {
         let inbox = ada.get("/v1/tools/inbox?include_body=true").await.text;
         assert!(inbox.contains("Your car") && inbox.to_uppercase().contains("HONDA"), "{inbox}");
         // Two messages in one sentence: each has its own recipient, or nothing is sold.
-        let objective = format!("Email \"You are hired\" to {} and \"You are rejected\" to {}.", addresses[0], addresses[1]);
+        let objective =
+            format!("Email \"You are hired\" to {} and \"You are rejected\" to {}.", addresses[0], addresses[1]);
         let asked = ask(&payer, &token, &json!({"objective": objective})).await;
         if asked.status == 202 {
             payer.finished(asked.json()["request_id"].as_str().expect("an id")).await;
-            let (hired, rejected) = (ada.get("/v1/tools/inbox?include_body=true").await.text, bob.get("/v1/tools/inbox?include_body=true").await.text);
+            let (hired, rejected) = (
+                ada.get("/v1/tools/inbox?include_body=true").await.text,
+                bob.get("/v1/tools/inbox?include_body=true").await.text,
+            );
             assert!(hired.contains("hired") && !hired.contains("rejected"), "{hired}");
             assert!(rejected.contains("rejected") && !rejected.contains("hired"), "{rejected}");
         } else {
@@ -412,7 +416,7 @@ fn a_budget_that_is_too_small_ends_the_goal() {
         let (payer, token) = buyer(&stack).await;
         let objective =
             "Decode the VIN 1HGCM82633A004352. Then call +14155552671 and ask \"Do you have a table for two?\"";
-        let goal = bought(&payer, &token, &json!({"objective": objective, "budget_usdc": 1})).await;
+        let goal = bought(&payer, &token, &json!({"objective": objective, "budget_usdc": 4})).await;
         let job = goal.ended().await;
         assert_eq!(job["result"]["end_reason"], "budget_exhausted", "{job}");
         let tasks = goal.get("/tasks").await;
