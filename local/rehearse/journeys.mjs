@@ -111,7 +111,8 @@ journeys.prices = async (me) => {
     for (const tool of tools.filter(({ needs }) => needs.length === 0)) {
       // What souls sell has a soul in its path, and the example's is nobody.
       // A mail is quoted first, and nobody has this number.
-      const status = tool.name.startsWith('soul') ? 404 : tool.pricing === 'quote' ? 400 : 402;
+      const quoted = tool.pricing === 'quote' && tool.name !== 'compute';
+      const status = tool.name.startsWith('soul') ? 404 : quoted ? 400 : 402;
       const nobody = { sms: { to_number: '+12025550199' }, voice: { target_number: '+12025550199' } };
       const example = { ...tool.example, ...nobody[tool.name] };
       expect(await me.ask(tool.method, tool.path, example), status);
@@ -216,6 +217,26 @@ journeys.queued = async (me) => {
   await mails(me);
   await texts(me);
   await calls(me);
+  await goals(me);
+};
+
+// A goal buys its calls from its purse, asks its owner, and gives the rest back.
+async function goals(me) {
+  const objective = 'Decode the VIN 1HGCM82633A004352. Then verify the email address of my customer.';
+  const { goal_id: goal, request_id: request } = expect(await me.pay('/v1/compute', { objective }), 202).json;
+  const path = `/v1/compute/${goal}`;
+  const question = await until('the question of a goal', async () => {
+    const { data } = expect(await me.own('GET', `${path}/tasks`), 200).json;
+    return data.find(({ status, task_type }) => status === 'waiting' && task_type === 'human_approval');
+  });
+  const answer = { task_id: question.id, response: 'jane@example.com' }
+  expect(await me.own('POST', `${path}/respond`, answer), 200);
+  const done = await finished(me, request);
+  check(done.result.status === 'completed' && Number(done.credited_usdc) > 1, JSON.stringify(done));
+  for (const part of ['', '/tasks', '/budget', '/outputs']) expect(await me.own('GET', `${path}${part}`), 200);
+  const { data: listed } = expect(await me.own('GET', '/v1/compute'), 200).json;
+  check(listed.goals.some(({ id }) => id === goal), 'the list of goals lacks one');
+  expect(await me.own('POST', `${path}/cancel`, {}), 409);
 };
 
 journeys.websocket = async (me) => {
