@@ -220,8 +220,8 @@ pub static ALL: &[&Case] = &[
     },
     &Case {
         function: "browser-worker",
-        what: "a job that has ended",
-        event: |_| job_message("00000000-0000-4000-8000-000000000000"),
+        what: "a chore of another version",
+        event: |_| events::message(Some(&Message::Chore { name: "none".to_owned() })),
         is_good: |answer| answer["batchItemFailures"] == json!([]),
         node: None,
     },
