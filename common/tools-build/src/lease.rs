@@ -53,13 +53,14 @@ pub async fn look(toolbox: &Toolbox) -> Result<(u32, bool), StoreError> {
     Ok((changed, more))
 }
 
-/// False: somebody else changed the site, or there is more to delete than one run does.
+/// Whether this run changed the site. Not if another run did, nor if there is more to delete than one run does.
 async fn look_at(toolbox: &Toolbox, lease: &Lease) -> Result<bool, StoreError> {
     let db = &toolbox.db;
     let site = site::load(db, lease.build).await?.filter(|site| site.due == lease.due);
     let Some(site) = site else {
-        // It has moved; this row was left behind.
-        return applied(db, &[lease.delete(db)]).await;
+        // It has moved, and this row was left behind, or another run is about to delete it. No change of the site.
+        db.write_if(lease.delete(db)).await?;
+        return Ok(false);
     };
     let is_changed = change(toolbox, &site).await?;
     // Apart from the change, whose transaction tells the agent: its role may delete nothing of agents.
