@@ -177,7 +177,6 @@ impl Gate {
         let none = Map::new();
         let locked = order.asked.as_ref().map_or(&none, |asked| &asked.locked);
         (order.tool.check_payer)(&self.engine.toolbox, agent).await?;
-        let Some(quoter) = self.quoter(order) else { return Ok(()) };
         // The payment may be somebody else's than the agent that the call names.
         let has_signed = |payment: &Payment| {
             let authorization = &payment.authorization;
@@ -185,7 +184,11 @@ impl Gate {
             is_payer && verify::signer(authorization, &self.app.config.chain) == Signer::Key
         };
         let is_proven = order.caller.is_some() || payment.is_some_and(has_signed);
-        (quoter.check)(&self.engine.toolbox, &order.input, locked, agent, is_proven).await
+        (order.tool.check_stored)(&self.engine.toolbox, &order.input, locked, agent, is_proven).await?;
+        match self.quoter(order) {
+            Some(quoter) => (quoter.check)(&self.engine.toolbox, &order.input, locked, agent, is_proven).await,
+            None => Ok(()),
+        }
     }
 
     /// Like [`Gate::check_named`]. What was bought before is not checked again: a replay sells nothing new.

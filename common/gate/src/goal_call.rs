@@ -101,6 +101,7 @@ impl GoalCalls {
         (order.tool.check_payer)(toolbox, agent).await?;
         if !matches!(order.tool.price, Price::Asked { .. }) {
             let none = Map::new();
+            (order.tool.check_stored)(toolbox, &order.input, &none, agent, true).await?;
             return Ok(AskedPrice { price: order.price, context: none.clone(), locked: none });
         }
         let quoter = self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name);
@@ -109,6 +110,7 @@ impl GoalCalls {
         let request = QuoteRequest { tool: order.tool, input: order.input.clone(), agent, proven: true };
         let asked = (quoter.quote)(toolbox.clone(), request).await?;
         (order.tool.check_quoted)(&order.input, &asked.locked)?;
+        (order.tool.check_stored)(toolbox, &order.input, &asked.locked, agent, true).await?;
         (quoter.check)(toolbox, &order.input, &asked.locked, agent, true).await?;
         Ok(asked)
     }

@@ -8,7 +8,7 @@ use base::ids::{AgentId, RequestId};
 use base::input::{self, FieldError};
 use base::money::Usdc;
 use evm::Word;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use ledger::freeze::SERVICE_PAYEE;
 use ledger::payments::quote::Purchase;
 use ledger::payments::wire::Payment;
@@ -183,6 +183,10 @@ impl<'a> Order<'a> {
         let goal_id = goal_id(attached.get("decisionContext"))?;
         let said = CallHeaders::read(call.headers)?;
         let ignored = ignored(call.tool, &body);
+        if call.tool.strict && !ignored.is_empty() {
+            let unknown = ignored.iter().map(|path| FieldError::new(path, "is not a member of this body"));
+            return Err(ApiError::InvalidRequest(unknown.collect()));
+        }
         let canonical = canonical_json(&Value::Object(body));
         let quoted = (!call.tool.quoted_fields.is_empty()).then(|| {
             let of_quote = |(name, _): &(&String, &Value)| call.tool.quoted_fields.contains(&name.as_str());
@@ -263,6 +267,19 @@ impl<'a> Order<'a> {
                 ..self
             },
         }
+    }
+
+    /// Refuses a call without an idempotency key where the tool needs one. A checkout session has a name of its own.
+    pub fn check_key(&self) -> Result<(), ApiError> {
+        if !self.tool.needs_key || self.idempotency_key.is_some() || self.binding.is_some() {
+            return Ok(());
+        }
+        Err(ApiError::Tool {
+            status: StatusCode::BAD_REQUEST,
+            code: "idempotency_key_required",
+            message: "send an Idempotency-Key: this cannot be taken back, and a repeat with the same key does it once"
+                .to_owned(),
+        })
     }
 
     pub fn purchase(&self) -> Purchase<'_> {

@@ -17,7 +17,7 @@ use platform::store::{BoxFuture, Write};
 use serde_json::{Map, Value};
 
 use crate::Toolbox;
-use crate::quoting::Quoter;
+use crate::quoting::{CheckNamed, Quoter};
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
@@ -274,8 +274,15 @@ pub struct ToolSpec {
     pub check_quoted: CheckQuoted,
     /// Refuses a payer whom the tool would sell nothing, before a payment is asked for and again before it is taken.
     pub check_payer: CheckPayer,
+    /// Refuses what its rows forbid (a cap that is used up, a thing that is not the caller's), before a payment is asked for and again
+    /// before it is taken. A tool with a quoter has that one's check too.
+    pub check_stored: CheckNamed,
     /// What it writes itself in the transaction that claims a call.
     pub claims: Claims,
+    /// Members of the body that nothing reads are refused instead of named: a misspelt one would change what is sent.
+    pub strict: bool,
+    /// A call has to have an `Idempotency-Key`: what it does cannot be taken back, and a repeat without one would do it twice.
+    pub needs_key: bool,
     /// A tool that its quote may sell along with it, once: its price is a part of the highest possible one.
     pub may_include: Option<&'static ToolSpec>,
     /// Status and code of refusals that only this tool has.
@@ -424,7 +431,10 @@ impl ToolSpec {
         quoted_fields: &[],
         check_quoted: |_, _| Ok(()),
         check_payer: |_, _| Box::pin(async { Ok(()) }),
+        check_stored: |_, _, _, _, _| Box::pin(async { Ok(()) }),
         claims: |_, _| Box::pin(async { Ok(Vec::new()) }),
+        strict: false,
+        needs_key: false,
         may_include: None,
         refusals: &[],
         category: "data",

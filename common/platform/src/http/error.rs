@@ -149,6 +149,13 @@ pub enum ApiError {
         /// As the caller wrote it.
         number: String,
     },
+    /// A refusal that only one tool has, with `details` for programs.
+    Detailed {
+        status: StatusCode,
+        code: &'static str,
+        message: String,
+        details: Value,
+    },
     /// A refusal of a tool that ends after a while, such as the limit of a day.
     Later {
         status: StatusCode,
@@ -322,7 +329,9 @@ impl ApiError {
             }
             ApiError::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
             ApiError::ServicePaused(_) => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::Tool { status, .. } | ApiError::Later { status, .. } => *status,
+            ApiError::Tool { status, .. } | ApiError::Detailed { status, .. } | ApiError::Later { status, .. } => {
+                *status
+            }
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
             ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
@@ -387,7 +396,7 @@ impl ApiError {
             ApiError::RateLimited(_) => "rate_limit_exceeded",
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::QuoteIdRequired { .. } => "quote_id_required",
-            ApiError::Tool { code, .. } | ApiError::Later { code, .. } => code,
+            ApiError::Tool { code, .. } | ApiError::Detailed { code, .. } | ApiError::Later { code, .. } => code,
             ApiError::Market(error) => error.code(),
             ApiError::WebhookNotFound => "webhook_not_found",
             ApiError::DeliveryNotFound => "delivery_not_found",
@@ -557,7 +566,7 @@ impl ApiError {
             ApiError::QuoteIdRequired { at } => {
                 format!("ask POST {at} for a quote first, and send its id in X-Quote-ID; nothing was charged")
             }
-            ApiError::Tool { message, .. } | ApiError::Later { message, .. } => message.clone(),
+            ApiError::Tool { message, .. } | ApiError::Detailed { message, .. } | ApiError::Later { message, .. } => message.clone(),
             ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
@@ -628,6 +637,7 @@ impl ApiError {
                     body["details"] = json!(places);
                 }
             }
+            ApiError::Detailed { details, .. } => body["details"] = details.clone(),
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
             ApiError::Later { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
