@@ -69,6 +69,7 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Email => tools_email::providers::NAMES.to_vec(),
         Capability::Sms => tools_sms::providers::NAMES.to_vec(),
         Capability::Voice => tools_voice::providers::NAMES.to_vec(),
+        Capability::Network => Vec::new(),
     }
 }
 

@@ -28,10 +28,13 @@ pub enum Capability {
     /// `VOICE_PROVIDERS`: who connects calls with numbers outside this deployment: `vapi` or `telnyx`. Only the first is
     /// used.
     Voice,
+    /// `NETWORK_PROVIDERS`: through whom accounts of the professional network are used: `unipile`, or `local`, a network whose
+    /// members are the agents of this deployment. Only the first is used.
+    Network,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 8] = [
+    pub const ALL: [(Capability, &'static str); 9] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
@@ -40,6 +43,7 @@ impl Capability {
         (Capability::Email, "EMAIL_PROVIDERS"),
         (Capability::Sms, "SMS_PROVIDERS"),
         (Capability::Voice, "VOICE_PROVIDERS"),
+        (Capability::Network, "NETWORK_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.

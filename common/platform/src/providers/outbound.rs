@@ -239,6 +239,11 @@ impl Outbound {
         }
     }
 
+    /// The address that `PROVIDER_URLS` has for a provider.
+    pub fn origin(&self, provider: &str) -> Option<&str> {
+        self.config.urls.get(provider).map(String::as_str)
+    }
+
     /// The provider's key: from `PROVIDER_KEYS`, or from the secret `PROVIDER_KEYS_SECRET_ARN`, which is read once.
     pub async fn key(&self, provider: &str) -> Result<Option<Redacted>, StoreError> {
         let keys = self

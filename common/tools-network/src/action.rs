@@ -1,0 +1,300 @@
+//! What an account does at the network, once: the record of each paid action.
+//!
+//! ```text
+//!            ┌────────────── certainly not sent ───────────────┐
+//!            ▼                                                 │
+//!         queued ──► sending ──► sent                          │
+//!            │          │  └───► failed (refused for good)     │
+//!            │          └──────► ambiguous ──► sent            │
+//!            └──► failed              │  └──────────────────────┘
+//!                                     └──► ended (after 24 h)
+//! ```
+//!
+//! `sending` is written before the provider is asked. A run that finds it knows that an earlier one died in between: the action is
+//! `ambiguous` from then on. What is ambiguous is looked for and never sent again, unless the provider can say that it has not
+//! been done. After 24 hours it ends, charged, as `ambiguous`: it may well have been sent.
+//!
+//! | item (table messages) | key |
+//! |---|---|
+//! | an action | `NETACTION#<request>` / `ACTION` |
+//! | that an account has it | `NETACTIONS#<account>` / `<time>#<request>` |
+//! | whose a sent message is | `NETSENT#<account>` / `<provider's id>` |
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::ids::{AgentId, RequestId};
+use platform::store::db::Query;
+use platform::store::{Db, Key, StoreError, Write, due};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::account::{Allowed, Tier};
+use crate::limits::Limit;
+
+/// How long an action may be ambiguous.
+pub const AMBIGUOUS_FOR: Duration = Duration::from_secs(24 * 3600);
+/// An action that could not be sent for so long fails.
+pub const TRIED_FOR: Duration = Duration::from_secs(12 * 3600);
+const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+/// Most actions of an account that are looked at when it is revoked: more than its limits allow in two days.
+const MOST_OPEN: usize = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Reply,
+    Message,
+    ProfileView,
+    React,
+    Invite,
+    WithdrawInvite,
+}
+
+impl Kind {
+    /// As the 202 says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Reply => "reply",
+            Kind::Message => "message",
+            Kind::ProfileView => "profile_view",
+            Kind::React => "react",
+            Kind::Invite => "invite",
+            Kind::WithdrawInvite => "withdraw_invite",
+        }
+    }
+
+    /// What the owner has to allow.
+    pub fn needs(self) -> Allowed {
+        match self {
+            Kind::Reply | Kind::Message => Allowed::Reply,
+            Kind::ProfileView => Allowed::ViewProfile,
+            Kind::React => Allowed::React,
+            Kind::Invite | Kind::WithdrawInvite => Allowed::Invite,
+        }
+    }
+
+    pub fn limit(self) -> Option<Limit> {
+        match self {
+            Kind::Reply | Kind::Message => Some(Limit::Messages),
+            Kind::ProfileView => Some(Limit::ProfileViews),
+            Kind::React => Some(Limit::Reactions),
+            Kind::Invite => Some(Limit::Invites),
+            Kind::WithdrawInvite => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Queued,
+    Sending,
+    Ambiguous,
+    Sent,
+    Failed,
+    Ended,
+}
+
+/// What happens to an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The provider is about to be asked.
+    Begun,
+    /// It has done it, as it answers or as it was found there.
+    Done,
+    /// It is certain that it has not done it, and it may be asked again.
+    NotDone,
+    /// It will not be done: refused for good, or not allowed any more.
+    Refused,
+    /// It may have been done.
+    Unknown,
+    /// Its fate was looked for long enough.
+    GivenUp,
+}
+
+impl State {
+    /// The state after an event; `None`: the event does not belong here.
+    pub fn after(self, event: Event) -> Option<State> {
+        match (self, event) {
+            (State::Queued, Event::Begun) => Some(State::Sending),
+            (State::Queued | State::Sending, Event::Refused) => Some(State::Failed),
+            (State::Sending | State::Ambiguous, Event::Done) => Some(State::Sent),
+            (State::Sending | State::Ambiguous, Event::NotDone) => Some(State::Queued),
+            (State::Sending, Event::Unknown) => Some(State::Ambiguous),
+            (State::Ambiguous, Event::GivenUp) => Some(State::Ended),
+            _ => None,
+        }
+    }
+
+    pub fn is_over(self) -> bool {
+        matches!(self, State::Sent | State::Failed | State::Ended)
+    }
+}
+
+/// What the provider says that it made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ids {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    pub request: RequestId,
+    pub agent: AgentId,
+    pub account: Uuid,
+    pub kind: Kind,
+    /// The grant under which it was bought.
+    pub grant_version: u32,
+    /// As of the account when its place was taken.
+    #[serde(default)]
+    pub tier: Tier,
+    pub state: State,
+    /// When it was bought: its places in the limits are those of this time.
+    pub created: Timestamp,
+    /// When it came into its state.
+    pub since: Timestamp,
+    /// The chat, member, post or invitation that the provider was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The invitation that it makes or takes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invitation: Option<Uuid>,
+    #[serde(default)]
+    pub ids: Ids,
+    /// Why it failed, in the contract's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The result of an action that ended without being sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// Counts the writes.
+    pub revision: u32,
+    pub expires: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pointer {
+    request: RequestId,
+    expires: i64,
+}
+
+impl Action {
+    #[must_use]
+    pub fn new(
+        request: RequestId,
+        (agent, account): (AgentId, Uuid),
+        kind: Kind,
+        (grant_version, tier): (u32, Tier),
+        now: Timestamp,
+    ) -> Action {
+        Action {
+            request,
+            agent,
+            account,
+            kind,
+            grant_version,
+            tier,
+            state: State::Queued,
+            created: now,
+            since: now,
+            target: None,
+            invitation: None,
+            ids: Ids::default(),
+            reason: None,
+            message: None,
+            outcome: None,
+            revision: 0,
+            expires: now.plus(KEPT).secs(),
+        }
+    }
+
+    /// The action after an event; `None`: the event does not belong to its state.
+    #[must_use]
+    pub fn after(&self, event: Event, now: Timestamp) -> Option<Action> {
+        Some(Action { state: self.state.after(event)?, since: now, revision: self.revision + 1, ..self.clone() })
+    }
+
+    /// The writes that record it when it is bought.
+    pub fn begin(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
+        let table = &db.tables.messages;
+        let pointer = Pointer { request: self.request, expires: self.expires };
+        Ok(vec![
+            Write::put(table, key(self.request), self)?.only_if_new(),
+            Write::put(table, Key::new(pointers(self.account), due::row(self.created, self.request)), &pointer)?,
+        ])
+    }
+
+    /// The write that puts its next state, on the condition that nobody changed it since it was read.
+    pub fn change(&self, db: &Db, next: &Action) -> Result<Write, StoreError> {
+        Write::put(&db.tables.messages, key(self.request), next)?
+            .only_if("#revision = :before")
+            .bind("before", self.revision)
+    }
+
+    /// The write by which a message at the provider becomes this action's. Refused if it is another's: two actions may send the same
+    /// words to the same chat.
+    pub fn own(&self, db: &Db, message: &str) -> Result<Write, StoreError> {
+        let key = Key::new(format!("NETSENT#{}", self.account), message);
+        let pointer = Pointer { request: self.request, expires: self.expires };
+        Write::put(&db.tables.messages, key, &pointer)?
+            .only_if("attribute_not_exists(#request) OR #request = :request")
+            .bind("request", self.request)
+    }
+}
+
+fn key(request: RequestId) -> Key {
+    Key::new(format!("NETACTION#{request}"), "ACTION")
+}
+
+fn pointers(account: Uuid) -> String {
+    format!("NETACTIONS#{account}")
+}
+
+pub async fn load(db: &Db, request: RequestId) -> Result<Option<Action>, StoreError> {
+    db.get_latest(&db.tables.messages, key(request)).await
+}
+
+/// The actions of an account that are not over, the newest first.
+pub async fn open(db: &Db, account: Uuid, now: Timestamp) -> Result<Vec<Action>, StoreError> {
+    // None is open for longer.
+    let from = now.minus(AMBIGUOUS_FOR + TRIED_FOR + Duration::from_secs(3600));
+    let (from, to) = (due::row(from, ""), due::row(now.plus(Duration::from_secs(60)), "~"));
+    let query = Query::between(&db.tables.messages, &pointers(account), &from, &to, MOST_OPEN)?;
+    let pointers: Vec<Pointer> = db.query(query.newest_first().latest()).await?;
+    let keys: Vec<Key> = pointers.iter().map(|pointer| key(pointer.request)).collect();
+    let found: Vec<Option<Action>> = db.batch_get(&db.tables.messages, &keys, true).await?;
+    Ok(found.into_iter().flatten().filter(|action| !action.state.is_over()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_is_sent_again_only_if_it_certainly_was_not() {
+        use Event::{Begun, Done, GivenUp, NotDone, Refused, Unknown};
+        use State::{Ambiguous, Ended, Failed, Queued, Sending, Sent};
+        let events = [Begun, Done, NotDone, Refused, Unknown, GivenUp];
+        for (from, to) in [
+            (Queued, [Some(Sending), None, None, Some(Failed), None, None]),
+            (Sending, [None, Some(Sent), Some(Queued), Some(Failed), Some(Ambiguous), None]),
+            (Ambiguous, [None, Some(Sent), Some(Queued), None, None, Some(Ended)]),
+            (Sent, [None; 6]),
+            (Failed, [None; 6]),
+            (Ended, [None; 6]),
+        ] {
+            assert_eq!(events.map(|event| from.after(event)), to, "{from:?}");
+            assert_eq!(from.is_over(), to == [None; 6], "{from:?}");
+        }
+    }
+}

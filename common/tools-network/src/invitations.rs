@@ -1,0 +1,230 @@
+//! Invitations that an account sends.
+//!
+//! | item (table messages) | key |
+//! |---|---|
+//! | an invitation | `NETINVITES#<account>` / `<invitation>` |
+//! | the open invitation of a member | `NETINVITED#<account>` / `<SHA-256 of the profile>` |
+//! | the invitation with the provider's id | `NETINVITED#<account>` / `ID#<SHA-256 of the id>` |
+
+use std::time::Duration;
+
+use base::clock::Timestamp;
+use base::digest::sha256;
+use base::ids::{RequestId, uuid_of};
+use platform::http::ApiError;
+use platform::store::db::Query;
+use platform::store::{Db, Key, StoreError, Write};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const KEPT: Duration = Duration::from_secs(180 * 24 * 3600);
+/// Most that are listed of an account. It may send 25 a day.
+const MOST: usize = 2_000;
+
+pub const STATUSES: &[&str] = &["queued", "sent", "pending", "accepted", "withdrawn", "failed"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Queued,
+    Sent,
+    /// It may have been sent.
+    Pending,
+    Accepted,
+    Withdrawn,
+    Failed,
+}
+
+impl Status {
+    /// Whether the member has it, or may have it or get it.
+    pub fn is_open(self) -> bool {
+        matches!(self, Status::Queued | Status::Sent | Status::Pending)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invitation {
+    pub id: Uuid,
+    pub request: RequestId,
+    pub status: Status,
+    /// As the owner wrote it.
+    pub profile: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_at: Option<Timestamp>,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    /// Counts the writes.
+    pub revision: u32,
+    expires: i64,
+}
+
+/// That a member has an invitation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Invited {
+    invitation: Uuid,
+    is_open: bool,
+    expires: i64,
+}
+
+impl Invitation {
+    pub fn new(request: RequestId, profile: &str, note: Option<&str>, now: Timestamp) -> Invitation {
+        Invitation {
+            id: id_of(request),
+            request,
+            status: Status::Queued,
+            profile: profile.to_owned(),
+            note: note.map(str::to_owned),
+            provider_id: None,
+            accepted_at: None,
+            created: now,
+            updated: now,
+            revision: 0,
+            expires: now.plus(KEPT).secs(),
+        }
+    }
+
+    pub fn view(&self) -> Value {
+        json!({
+            "invitation_id": self.id,
+            "status": self.status,
+            "profile": self.profile,
+            "note": self.note,
+            "accepted_at": self.accepted_at.map(|at| at.to_string()),
+            "created_at": self.created.to_string(),
+            "updated_at": self.updated.to_string(),
+        })
+    }
+
+    /// The writes that record it. Refused if the member has an open one.
+    pub fn begin(&self, db: &Db, account: Uuid) -> Result<Vec<Write>, StoreError> {
+        let table = &db.tables.messages;
+        let invited = Invited { invitation: self.id, is_open: true, expires: self.expires };
+        Ok(vec![
+            Write::put(table, key(account, self.id), self)?.only_if_new(),
+            Write::put(table, invited_key(account, &self.profile), &invited)?
+                .only_if("attribute_not_exists(#is_open) OR #is_open = :no")
+                .bind("no", false)?,
+        ])
+    }
+
+    /// The writes that change its status.
+    pub fn moved(
+        &self,
+        db: &Db,
+        account: Uuid,
+        status: Status,
+        provider_id: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Vec<Write>, StoreError> {
+        let next = Invitation {
+            status,
+            provider_id: provider_id.map(str::to_owned).or_else(|| self.provider_id.clone()),
+            accepted_at: if status == Status::Accepted { Some(now) } else { self.accepted_at },
+            updated: now,
+            revision: self.revision + 1,
+            ..self.clone()
+        };
+        let table = &db.tables.messages;
+        let mut writes = vec![
+            Write::put(table, key(account, self.id), &next)?
+                .only_if("#revision = :before")
+                .bind("before", self.revision)?,
+        ];
+        let invited = |is_open| Invited { invitation: self.id, is_open, expires: next.expires };
+        if !status.is_open() {
+            writes.push(Write::put(table, invited_key(account, &self.profile), &invited(false))?);
+        }
+        if let Some(id) = provider_id {
+            writes.push(Write::put(table, provider_key(account, id), &invited(true))?);
+        }
+        Ok(writes)
+    }
+}
+
+pub fn id_of(request: RequestId) -> Uuid {
+    uuid_of(&[b"network invitation", request.bytes()])
+}
+
+fn key(account: Uuid, id: Uuid) -> Key {
+    Key::new(format!("NETINVITES#{account}"), id.to_string())
+}
+
+/// Names a member the same however the owner writes it: with or without the address of the profile.
+fn named(profile: &str) -> String {
+    let text = profile.trim().trim_end_matches('/').to_lowercase();
+    text.rsplit_once("/in/").map_or(text.clone(), |(_, name)| name.to_owned())
+}
+
+fn invited_key(account: Uuid, profile: &str) -> Key {
+    Key::new(format!("NETINVITED#{account}"), const_hex::encode(sha256(named(profile).as_bytes())))
+}
+
+fn provider_key(account: Uuid, id: &str) -> Key {
+    Key::new(format!("NETINVITED#{account}"), format!("ID#{}", const_hex::encode(sha256(id.as_bytes()))))
+}
+
+pub async fn load(db: &Db, account: Uuid, id: Uuid) -> Result<Option<Invitation>, StoreError> {
+    db.get_latest(&db.tables.messages, key(account, id)).await
+}
+
+/// The open invitation of a member.
+pub async fn open_of(db: &Db, account: Uuid, profile: &str) -> Result<Option<Invitation>, StoreError> {
+    let found: Option<Invited> = db.get_latest(&db.tables.messages, invited_key(account, profile)).await?;
+    match found.filter(|found| found.is_open) {
+        Some(found) => load(db, account, found.invitation).await,
+        None => Ok(None),
+    }
+}
+
+/// An invitation was accepted, as the provider says.
+pub async fn accepted(db: &Db, account: Uuid, provider_id: &str, now: Timestamp) -> Result<(), StoreError> {
+    let found: Option<Invited> = db.get_latest(&db.tables.messages, provider_key(account, provider_id)).await?;
+    let Some(found) = found else { return Ok(()) };
+    let Some(invitation) = load(db, account, found.invitation).await? else { return Ok(()) };
+    if !invitation.status.is_open() {
+        return Ok(());
+    }
+    match db.transact(&invitation.moved(db, account, Status::Accepted, None, now)?).await {
+        Err(platform::store::WriteError::Failed(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Invitations of an account, the newest first.
+pub async fn list(
+    db: &Db,
+    account: Uuid,
+    status: Option<&str>,
+    changed_since: Option<Timestamp>,
+    limit: usize,
+) -> Result<Vec<Invitation>, ApiError> {
+    let query = Query::new(&db.tables.messages, "#pk = :pk", MOST).bind("pk", format!("NETINVITES#{account}"))?;
+    let mut all: Vec<Invitation> = db.query(query.latest()).await?;
+    all.retain(|one| {
+        status.is_none_or(|status| json!(one.status) == status)
+            && changed_since.is_none_or(|since| one.updated >= since)
+    });
+    all.sort_by_key(|one| (std::cmp::Reverse(one.created), one.id));
+    all.truncate(limit);
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_has_one_name() {
+        for same in ["https://www.linkedin.com/in/Jane-Doe/", " jane-doe", "linkedin.com/in/jane-doe"] {
+            assert_eq!(named(same), "jane-doe", "{same}");
+        }
+        for status in STATUSES {
+            assert_eq!(json!(serde_json::from_value::<Status>(json!(status)).unwrap()), json!(status));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! How an account is given up: its grant ends at once, actions that are not sent fail, and the provider's account is deleted.
+
+use platform::http::log;
+use platform::store::{Queue, StoreError, jobs};
+use tools::Toolbox;
+
+use crate::account::{self, Account};
+use crate::action::{self, State};
+use crate::providers;
+
+/// What giving an account up came to.
+#[derive(Clone, Debug)]
+pub struct Revoked {
+    pub account: Account,
+    /// Actions that will not be sent.
+    pub cancelled: usize,
+    /// Whether the provider has deleted the account.
+    pub is_deleted: bool,
+}
+
+/// Gives an account up. Again is once: it then tries what did not work before. `None`: there is none.
+pub async fn revoke(toolbox: &Toolbox, queue: &dyn Queue, account: &Account) -> Result<Option<Revoked>, StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let mut latest = Some(account.clone());
+    // Others may change it meanwhile, but not for ever.
+    for _ in 0..10 {
+        let Some(account) = &latest else { return Ok(None) };
+        let Some(next) = account.revoked(now) else { break };
+        db.write_if(account.change(db, &next)?).await?;
+        latest = account::load(db, account.agent, account.id).await?;
+    }
+    let Some(account) = latest.filter(|account| !account.is_open()) else {
+        return Err(StoreError::new("an account changes faster than it can be revoked"));
+    };
+    // Their jobs see that the grant is gone, and fail by themselves.
+    let open = action::open(db, account.id, now).await?;
+    let queued: Vec<_> = open.iter().filter(|action| action.state == State::Queued).collect();
+    for action in &queued {
+        jobs::wake(db, queue, action.request).await;
+    }
+    let is_deleted = match providers::of(toolbox).filter(|provider| provider.name() == account.provider) {
+        Some(provider) => provider.forget(&account.upstream).await.unwrap_or_else(|error| {
+            log::failure("a revoked account stays at the network's provider", &error.detail());
+            false
+        }),
+        None => false,
+    };
+    let cancelled = queued.len();
+    Ok(Some(Revoked { account, cancelled, is_deleted }))
+}
