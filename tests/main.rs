@@ -114,6 +114,7 @@ mod mcp_calls;
 mod mcp_clients;
 mod models;
 mod money_agrees;
+mod network;
 mod notifications;
 mod openapi;
 mod own_jobs;

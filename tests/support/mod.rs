@@ -124,6 +124,7 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
             .with("PROVIDER_KEYS", keys)
             .with("PLACES_PROVIDERS", "google_places")
             .with("SMS_PROVIDERS", "twilio")
+            .with("NETWORK_PROVIDERS", "local")
             .with("BROWSER_URL", "http://127.0.0.1:9")
     };
     let stack = stack_with(|options| change(equip(options))).await;

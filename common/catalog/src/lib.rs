@@ -14,6 +14,7 @@ use tools::pages::BROWSER;
 use tools::spec::{Catalog, ToolSpec};
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
+use tools_network::providers::unipile;
 use tools_people::{enrichment, rdap, vendors, verification};
 use tools_sms::number;
 use tools_sms::providers::{telnyx, vapi};
@@ -37,7 +38,7 @@ macro_rules! sell {
 
 sell! {
     tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
-    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_compute,
+    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_network, tools_compute,
 }
 
 /// Every tool.
@@ -57,7 +58,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
 });
 
 /// What the worker does every hour.
-pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE];
+pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE, &tools_network::idle::CHORE];
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {
@@ -69,7 +70,7 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Email => tools_email::providers::NAMES.to_vec(),
         Capability::Sms => tools_sms::providers::NAMES.to_vec(),
         Capability::Voice => tools_voice::providers::NAMES.to_vec(),
-        Capability::Network => Vec::new(),
+        Capability::Network => tools_network::providers::NAMES.to_vec(),
     }
 }
 
@@ -79,8 +80,16 @@ fn asked() -> Vec<&'static str> {
     let rows = lookups::ROWS
         .iter()
         .flat_map(|row| row.requests.iter().filter_map(|request| request.source).chain([row.source]));
-    let others =
-        [rdap::NAME, sns::PROVIDER, BROWSER, vapi::SECRET, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT];
+    let others = [
+        unipile::SECRET,
+        rdap::NAME,
+        sns::PROVIDER,
+        BROWSER,
+        vapi::SECRET,
+        telnyx::PUBLIC_KEY,
+        telnyx::CONNECTION,
+        telnyx::ASSISTANT,
+    ];
     named.chain(rows.map(|source| source.provider)).chain(others).collect()
 }
 

@@ -156,14 +156,12 @@ fn windows(limit: Limit, tier: Tier, now: Timestamp) -> Vec<(Window, u32)> {
 
 /// What is left of a limit now: of the window that has less.
 pub async fn headroom(db: &Db, account: &Account, limit: Limit, now: Timestamp) -> Result<Headroom, StoreError> {
-    let windows = windows(limit, account.tier, now);
-    let keys: Vec<Key> = windows.iter().map(|(window, _)| window.key(account.id, limit)).collect();
-    let counts: Vec<Option<Counts>> = db.batch_get(&db.tables.messages, &keys, true).await?;
-    let left = windows
-        .iter()
-        .zip(counts)
-        .map(|((window, most), counts)| Headroom::of(*most, counts.unwrap_or_default(), *window));
-    let least = left.min_by_key(|left| (left.remaining(), std::cmp::Reverse(left.resets_at)));
+    let mut left = Vec::new();
+    for (window, most) in windows(limit, account.tier, now) {
+        let counts: Option<Counts> = db.get_latest(&db.tables.messages, window.key(account.id, limit)).await?;
+        left.push(Headroom::of(most, counts.unwrap_or_default(), window));
+    }
+    let least = left.into_iter().min_by_key(|left| (left.remaining(), std::cmp::Reverse(left.resets_at)));
     least.ok_or_else(|| StoreError::new("a limit has no window"))
 }
 

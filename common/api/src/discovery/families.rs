@@ -43,6 +43,12 @@ pub const FAMILIES: &[Family] = &[
     ),
     family("goals", "Goals", "plans and calls tools within a budget", &["compute"]),
     family("browser", "Browser", "does tasks on real pages: clicks, types, uploads, reads", &["browser"]),
+    family(
+        "network",
+        "Professional network",
+        "messages, invitations, reactions and profiles, with an account that its owner connects",
+        &["linkedin_"],
+    ),
     family("sites", "Websites", "builds, hosts and changes a website from a brief", &["build"]),
     family(
         "register",

@@ -33,12 +33,13 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
-const TAGS: [(&str, &str, &str); 17] = [
+const TAGS: [(&str, &str, &str); 18] = [
     ("knowledge", "Tools", "The tools for sale. Every call is paid"),
     ("messaging", "Messages", "E-mail and texts: sending, your domains, your numbers, your inboxes"),
     ("voice", "Calls", "Voice: placing calls, how your numbers answer, the calls that they took"),
     ("builds", "Sites", "Websites from briefs, built, checked, hosted and changed"),
     ("compute", "Goals", "Objectives that are planned and reached in several calls, within a budget"),
+    ("network", "Professional network", "Accounts of the professional network, and what agents do with them"),
     ("browser", "Browser", "Tasks on real pages, done in a browser"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),
@@ -316,6 +317,17 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
         ),
         ("slug", _) => (example("counter"), "The soul's slug"),
         ("service", _) => (example("statistics"), "The service's slug"),
+        ("token", path) if path.contains("/callback/") => (text(), "From the address that the provider was given"),
+        ("token", path) if path.contains("/linkedin/") => (text(), "From the login link"),
+        ("run", _) => (json!({"type": "string", "format": "uuid"}), "The sync's id"),
+        ("from", _) => (json!({"type": "string", "format": "uuid"}), "The member who invites you"),
+        ("invitation", _) => (json!({"type": "string", "format": "uuid"}), "The invitation's id"),
+        (_, path) if path.starts_with("/v1/tools/linkedin/connect") => {
+            (json!({"type": "string", "format": "uuid"}), "The intent's id")
+        }
+        (_, path) if path.starts_with("/v1/tools/linkedin") => {
+            (json!({"type": "string", "format": "uuid"}), "The account's id")
+        }
         ("token", path) if path.contains("/voice/") => (text(), "From the call's `recording_url`"),
         ("token", _) => (text(), "From the link in the mail"),
         ("domain", _) => (example("mail.example.com"), "One of your sending domains"),

@@ -21,6 +21,7 @@ pub mod insights;
 pub mod mcp;
 pub mod messaging;
 pub mod meta;
+pub mod network;
 pub mod requests;
 pub mod schemas;
 pub mod seller;
@@ -268,6 +269,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         sms::OPERATIONS,
         voice::OPERATIONS,
         compute::OPERATIONS,
+        network::OPERATIONS,
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];

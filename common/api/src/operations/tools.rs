@@ -119,6 +119,7 @@ pub static ACCEPTED: Named = Named {
         may("sms", Shape::Object(TEXTS)).about("For texts"),
         may("call", Shape::Object(CALL)).about("For calls"),
         may("build", Shape::Object(BUILD)).about("For websites"),
+        may("linkedin", Shape::Object(NETWORK)).about("For accounts of the professional network"),
         may("goal_id", Shape::Text).about("For goals: read it at /v1/compute/{goal_id}"),
         may("goal", Shape::Object(GOAL)).about("For goals"),
         IGNORED,
@@ -130,6 +131,16 @@ static TEXTS: &[Member] =
 
 static BUILD: &[Member] =
     &[may("lead_capture_email", Shape::Text).about("Where messages of the site's form go, if you said that")];
+
+static NETWORK: &[Member] = &[
+    has("action_request_id", Shape::Uuid),
+    has("action", Shape::Text),
+    has("account_id", Shape::Uuid),
+    may("conversation_id", Shape::Uuid),
+    may("invitation_id", Shape::Uuid),
+    may("run_id", Shape::Uuid),
+    may("headroom", super::network::HEADROOM).about("What is left of the account's limit"),
+];
 
 static GOAL: &[Member] =
     &[has("objective", Shape::Text), has("budget_usdc", Shape::OrNull(&Shape::Number)), has("deadline", Shape::Time)];

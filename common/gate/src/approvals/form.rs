@@ -174,7 +174,7 @@ impl Form {
             Some(Some(tool)) if is_tool(catalog, tool) => Some(tool.to_owned()),
             Some(_) => self.wrong(
                 format!("{path}.tool"),
-                "must be email, sms, voice, commerce, identity, the name of a tool in the catalog, or *",
+                "must be email, sms, voice, commerce, identity, linkedin, the name of a tool in the catalog, or *",
             ),
             None => self.wrong(format!("{path}.tool"), "is required"),
         };

@@ -13,12 +13,14 @@ use super::hours::{self, Hours, Zone};
 
 /// Names for the actions that reach other people or buy things, each with the path of its tool. A rule may also name any
 /// tool of the catalog, or `*` for every paid call.
-pub const ACTIONS: [(&str, &str); 5] = [
+pub const ACTIONS: [(&str, &str); 6] = [
     ("email", "/v1/tools/email/send"),
     ("sms", "/v1/tools/sms/send"),
     ("voice", "/v1/tools/voice/call"),
     ("commerce", "/v1/tools/commerce/buy"),
     ("identity", "/v1/tools/identity/start"),
+    // And every other tool below it.
+    ("linkedin", "/v1/tools/linkedin/"),
 ];
 /// Most domains that a rule in words names.
 const MAX_NAMED: usize = 3;
@@ -235,7 +237,11 @@ fn brief(amount: Usdc) -> String {
 
 /// The name of a tool in [`ACTIONS`].
 pub fn action_of(tool: &ToolSpec) -> Option<&'static str> {
-    ACTIONS.iter().find(|(_, path)| tool.paths.contains(path)).map(|(word, _)| *word)
+    let is_of = |path: &str| match path.ends_with('/') {
+        true => tool.path().starts_with(path),
+        false => tool.paths.contains(&path),
+    };
+    ACTIONS.iter().find(|(_, path)| is_of(path)).map(|(word, _)| *word)
 }
 
 /// All recipients in a body, each once. A string with several addresses counts as several.

@@ -150,6 +150,13 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "network",
+        what: "network accounts with proof",
+        event: |world| proven(world, "/v1/tools/linkedin/accounts"),
+        is_good: |answer| answer["statusCode"] == 200 && has(answer, "\"accounts\":[]"),
+        node: None,
+    },
+    &Case {
         function: "compute",
         what: "goals with proof",
         event: |world| proven(world, "/v1/compute"),
