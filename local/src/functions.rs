@@ -156,6 +156,7 @@ impl SharedResources {
         let voice = voice.gate(&[]).await?;
         let builds = open("builds").await?.gate(&[]).await?;
         let browser = open("browser").await?.gate(&[]).await?;
+        let commerce = open("commerce").await?.gate(&[]).await?;
         let compute = open("compute").await?.gate(&[]).await?;
         let hosting = open("hosting").await?;
         let hosting = hosting::router(Hosting::new(hosting.app.clone(), hosting.queue("JOB_QUEUE_URL")?));
@@ -205,6 +206,7 @@ impl SharedResources {
             ("voice", voice.engine.toolbox.clone()),
             ("builds", builds.engine.toolbox.clone()),
             ("browser", browser.engine.toolbox.clone()),
+            ("commerce", commerce.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
@@ -212,6 +214,7 @@ impl SharedResources {
             (voice::GROUP, voice::router(Arc::new(voice), call_hooks)),
             (builds::GROUP, builds::router(Arc::new(builds))),
             (browser::GROUP, browser::router(Arc::new(browser))),
+            (commerce::GROUP, commerce::router(Arc::new(commerce))),
             (compute::GROUP, compute::router(Arc::new(compute))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
@@ -320,7 +323,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 12] = [
+const IN_SETTINGS_FILE: [&str; 15] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -331,6 +334,9 @@ const IN_SETTINGS_FILE: [&str; 12] = [
     "VOICE_PROVIDERS",
     "VOICE_COUNTRIES",
     "ESPEAK_PATH",
+    "PRODUCT_PROVIDERS",
+    "PURCHASE_PROVIDERS",
+    "COMMERCE_MAX_USDC",
     "VOICE_DAILY_MINUTES",
     "HOST_PLACES",
 ];

@@ -37,7 +37,7 @@ macro_rules! sell {
 
 sell! {
     tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
-    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_compute,
+    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_compute, tools_commerce,
 }
 
 /// Every tool.
@@ -50,6 +50,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
         &tools_build::quote::QUOTER,
         &tools_browser::quote::QUOTER,
         &tools_compute::quote::QUOTER,
+        &tools_commerce::quote::QUOTER,
     ],
     providers,
     asked,
@@ -69,6 +70,8 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Email => tools_email::providers::NAMES.to_vec(),
         Capability::Sms => tools_sms::providers::NAMES.to_vec(),
         Capability::Voice => tools_voice::providers::NAMES.to_vec(),
+        Capability::Products => tools_commerce::providers::CATALOGS.to_vec(),
+        Capability::Purchases => tools_commerce::providers::BUYERS.to_vec(),
     }
 }
 

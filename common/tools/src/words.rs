@@ -19,6 +19,8 @@ static SAID: &[(&str, &str)] = &[
         "browser",
         "web site page click form fill type login log in automate automation upload download navigate task agent use",
     ),
+    ("commerce", "buy order purchase checkout shop store product item ship deliver send"),
+    ("commerce_search", "shop shopping store find product products price compare cheap sell item buy"),
     ("build_asset", "logo icon favicon qr code social card image draw brand svg"),
     ("research", "investigate write report"),
     ("research_people", "find employees engineers developers managers leads candidates work"),

@@ -58,6 +58,7 @@ pub fn groups(
         (voice::GROUP, voice::router(gate.clone(), hooks)),
         (builds::GROUP, builds::router(gate.clone())),
         (browser::GROUP, browser::router(gate.clone())),
+        (commerce::GROUP, commerce::router(gate.clone())),
         (compute::GROUP, compute::router(gate.clone())),
         (knowledge::GROUP, knowledge::router(gate)),
     ])

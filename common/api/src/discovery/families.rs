@@ -43,6 +43,7 @@ pub const FAMILIES: &[Family] = &[
     ),
     family("goals", "Goals", "plans and calls tools within a budget", &["compute"]),
     family("browser", "Browser", "does tasks on real pages: clicks, types, uploads, reads", &["browser"]),
+    family("shopping", "Shopping", "finds products in shops, and buys them", &["commerce"]),
     family("sites", "Websites", "builds, hosts and changes a website from a brief", &["build"]),
     family(
         "register",

@@ -28,10 +28,14 @@ pub enum Capability {
     /// `VOICE_PROVIDERS`: who connects calls with numbers outside this deployment: `vapi` or `telnyx`. Only the first is
     /// used.
     Voice,
+    /// `PRODUCT_PROVIDERS`: catalogs of products in shops: `shopify`.
+    Products,
+    /// `PURCHASE_PROVIDERS`: who buys in shops: `rye`. Only the first is used, as with mails.
+    Purchases,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 8] = [
+    pub const ALL: [(Capability, &'static str); 10] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
@@ -40,6 +44,8 @@ impl Capability {
         (Capability::Email, "EMAIL_PROVIDERS"),
         (Capability::Sms, "SMS_PROVIDERS"),
         (Capability::Voice, "VOICE_PROVIDERS"),
+        (Capability::Products, "PRODUCT_PROVIDERS"),
+        (Capability::Purchases, "PURCHASE_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.
