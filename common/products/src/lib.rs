@@ -8,6 +8,8 @@
 //! - [`feed`]: the products of a shop's feed (Google Merchant's format), one by one.
 //! - [`index`]: products in one file, found by words.
 
+mod fields;
+pub mod page;
 pub mod price;
 
 use rust_decimal::Decimal;
