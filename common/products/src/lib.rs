@@ -10,6 +10,7 @@
 
 pub mod feed;
 mod fields;
+pub mod index;
 pub mod page;
 pub mod price;
 
