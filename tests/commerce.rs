@@ -1,14 +1,21 @@
 //! Purchases in shops, by a server with the provider's documented interface.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::extract::State;
+use axum::response::Html;
+use axum::routing::{get, post};
+use axum::{Json, Router};
 use base::clock::Clock;
 use base::money::Usdc;
 use gate::jobs::store;
+use local::stack::Background;
 use local::{Options, Stack};
 use platform::store::jobs;
 use serde_json::{Value, json};
 use tools_commerce::order::{self, Stage};
+use tools_commerce::watch;
 
 use crate::support::http::borrowed;
 use crate::support::rye::{Confirming, KEY, Rye, Script};
@@ -190,7 +197,11 @@ fn a_purchase_that_fails_is_paid_back() {
             (costs((2_001, 499, 173)), "price_changed", 0),
             (costs((2_000, 498, 173)), "price_changed", 0),
             (costs((2_000, 999, 173)), "price_changed", 0),
-            (Script { no_offer: Some("product_out_of_stock"), slow: 0, ..Script::default() }, "product_out_of_stock", 0),
+            (
+                Script { no_offer: Some("product_out_of_stock"), slow: 0, ..Script::default() },
+                "product_out_of_stock",
+                0,
+            ),
             (Script { slow: u32::MAX, ..Script::default() }, "quote_expired", 0),
             (failing("payment_failed"), "payment_failed", 1),
             (failing("insufficient_stock"), "insufficient_stock", 1),
@@ -245,6 +256,163 @@ fn an_order_of_unknown_fate_is_not_ordered_again() {
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("not_confirmed")), "{job}");
         assert_eq!((rye.orders(), credits(&stack, &payer).await), ((0, 1), CREDITS - PRICE));
     });
+}
+
+/// After the end: parcels are followed, a cancelled order is paid back once, and the agent is told of each step.
+#[test]
+fn an_order_is_followed_and_paid_back_if_the_shop_cancels_it() {
+    run(async {
+        let rye = Rye::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let own = clock.clone();
+        let stack =
+            stack_with(|options| Options { clock: own, background: Background::Worker, ..with_rye(options, &rye) })
+                .await;
+        let (payer, token) = buyer(&stack).await;
+        let unpaid = ask(&payer, &token, &order()).await;
+        let id = pay(&payer, &token, &unpaid, &order()).await;
+        assert_eq!(payer.finished(&id).await["status"], "completed");
+        let toolbox = &stack.toolboxes["worker"];
+        let look = async || watch::look(toolbox).await.unwrap().0;
+        let tracking = async || {
+            let path = format!("/v1/requests/{id}");
+            payer.client.get(&path, &[("authorization", &token)]).await.json()["order_tracking"].clone()
+        };
+        assert_eq!(look().await, 0, "nothing is due");
+        clock.advance(Duration::from_secs(3_601));
+        assert_eq!(look().await, 0, "nothing has moved");
+
+        let sent = json!([{
+            "id": "s1", "checkoutIntentId": "x", "status": "shipped", "createdAt": "2026-11-29T12:00:00Z",
+            "tracking": {"number": "1Z999", "carrierName": "UPS", "url": "https://track.example/1Z999"},
+        }]);
+        rye.script(|script| script.shipments = sent);
+        clock.advance(Duration::from_secs(3_601));
+        let (one, two) = tokio::join!(look(), look());
+        assert_eq!(one + two, 1, "it moves once");
+        let seen = tracking().await;
+        assert_eq!((&seen["status"], &seen["tracking_number"]), (&json!("shipped"), &json!("1Z999")), "{seen}");
+
+        rye.script(|script| script.cancelled = true);
+        clock.advance(Duration::from_secs(3_601));
+        let (one, two) = tokio::join!(look(), look());
+        assert_eq!(one + two, 1, "it is paid back once");
+        let seen = tracking().await;
+        assert_eq!((&seen["status"], &seen["returned_usdc"]), (&json!("canceled"), &json!("28.060000")), "{seen}");
+        assert_eq!(credits(&stack, &payer).await, CREDITS);
+        let receipts = books::receipts(&stack.app.db, payer.agent()).await;
+        assert_eq!(receipts[0].kept, Some(Usdc::ZERO), "{receipts:?}");
+        clock.advance(Duration::from_secs(30 * 24 * 3_600));
+        assert_eq!(look().await, 0, "it is over");
+        let told = payer.get("/v1/notifications").await.text;
+        assert_eq!(told.matches("order_updated").count(), 2, "{told}");
+    });
+}
+
+#[test]
+fn products_are_found_by_words_and_read_from_pages() {
+    run(async {
+        let (catalog, page) = (Catalog::start().await, shop_page().await);
+        let stack = stack_with(|options| {
+            options
+                .with("PRODUCT_PROVIDERS", "shopify")
+                .with("PROVIDER_URLS", json!({"shopify": catalog.url}).to_string())
+                .with("LOCAL_FETCH_ALLOW", &page)
+        })
+        .await;
+        let payer = Payer::with(&stack, 1_000_000).await;
+        let find = async |body: Value| {
+            let accepted = payer.buy("/v1/tools/commerce/search", &body).await;
+            assert_eq!(accepted.status, 202, "{}", accepted.text);
+            payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await
+        };
+        let job = find(json!({"query": "running shoes", "limit": 2})).await;
+        let products = &job["result"]["products"];
+        assert_eq!((&job["result"]["count"], &products[0]["price"]), (&json!(2), &json!(120)), "{job}");
+        assert_eq!(products[0]["variants"][0]["variant_id"], "gid://shopify/ProductVariant/1", "{job}");
+        let asked = catalog.asked();
+        let arguments = &asked[0]["params"]["arguments"];
+        assert_eq!(arguments["catalog"]["query"], "running shoes", "{asked:?}");
+        let profile = arguments["meta"]["ucp-agent"]["profile"].as_str().expect("a profile");
+        let path = profile.strip_prefix(&stack.base_url).expect("at this service");
+        assert!(payer.client.get(path, &[]).await.json()["ucp"]["version"].is_string());
+
+        let job = find(json!({"query": format!("http://{page}/lamp")})).await;
+        let lamp = &job["result"]["products"][0];
+        assert_eq!((&lamp["title"], &lamp["price"]), (&json!("Desk lamp"), &json!(1299.5)), "{job}");
+        assert_eq!((&lamp["currency"], &lamp["in_stock"]), (&json!("EUR"), &json!(true)), "{job}");
+        // A catalog that fails costs nothing.
+        catalog.fail();
+        let job = find(json!({"query": "running shoes"})).await;
+        assert_eq!((&job["status"], &job["error_code"]), (&json!("failed"), &json!("provider_unavailable")), "{job}");
+        for query in ["http://169.254.169.254/", "http://localhost/x", "", "---"] {
+            let refused = payer.ask("/v1/tools/commerce/search", &json!({"query": query})).await;
+            assert_eq!(refused.error().0, 400, "{query}: {}", refused.text);
+        }
+        books::audit(&stack.app.db, payer.agent()).await;
+    });
+}
+
+/// A server of the Universal Commerce Protocol's catalog (ucp.dev/specification/catalog/mcp, read 2026-11).
+struct Catalog {
+    url: String,
+    state: Arc<Mutex<(Vec<Value>, bool)>>,
+}
+
+impl Catalog {
+    async fn start() -> Catalog {
+        let state: Arc<Mutex<(Vec<Value>, bool)>> = Arc::default();
+        let answer = |State(state): State<Arc<Mutex<(Vec<Value>, bool)>>>, Json(body): Json<Value>| async move {
+            let mut state = state.lock().expect("the state");
+            let catalog = body["params"]["arguments"]["catalog"].clone();
+            let is_valid = (&body["jsonrpc"], &body["method"]) == (&json!("2.0"), &json!("tools/call"))
+                && body["params"]["name"] == "search_catalog"
+                && body["params"]["arguments"]["meta"]["ucp-agent"]["profile"].is_string()
+                && catalog["query"].is_string();
+            state.0.push(body);
+            if !is_valid || state.1 {
+                return Json(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "invalid"}}));
+            }
+            let shoe = |number: u32| {
+                json!({
+                    "id": format!("prod_{number}"), "title": format!("Runner {number}"),
+                    "url": format!("https://shop.example/products/runner-{number}"),
+                    "price_range": {"min": {"amount": 12_000, "currency": "USD"}, "max": {"amount": 12_000, "currency": "USD"}},
+                    "variants": [{"id": format!("gid://shopify/ProductVariant/{number}"), "title": "10",
+                        "price": {"amount": 12_000, "currency": "USD"}, "availability": {"available": true}}],
+                })
+            };
+            let products: Vec<Value> = (1..=3).map(shoe).collect();
+            Json(json!({"jsonrpc": "2.0", "id": 1, "result": {"structuredContent": {"products": products}}}))
+        };
+        let router = Router::new().route("/api/ucp/mcp", post(answer)).with_state(state.clone());
+        Catalog { url: format!("http://{}", serve(router).await), state }
+    }
+
+    fn asked(&self) -> Vec<Value> {
+        self.state.lock().expect("the state").0.clone()
+    }
+
+    fn fail(&self) {
+        self.state.lock().expect("the state").1 = true;
+    }
+}
+
+/// The host of a shop with a page that describes its product.
+async fn shop_page() -> String {
+    let lamp = Html(
+        r#"<html><body><h1>Lamp</h1><script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",
+        "name": "Desk lamp", "offers": {"@type": "Offer", "price": "1299.50", "priceCurrency": "EUR",
+        "availability": "https://schema.org/InStock"}}</script></body></html>"#,
+    );
+    serve(Router::new().route("/lamp", get(async move || lamp))).await
+}
+
+async fn serve(router: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let host = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { drop(axum::serve(listener, router).await) });
+    host
 }
 
 /// The process dies at a request of the purchase, and another goes on: bought and charged once, or neither.

@@ -224,12 +224,7 @@ async fn read(State(book): Shared, Path(id): Path<String>, headers: HeaderMap) -
     Json(shown).into_response()
 }
 
-async fn confirm(
-    State(book): Shared,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    Json(body): Json<Value>,
-) -> Response {
+async fn confirm(State(book): Shared, Path(id): Path<String>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     if !is_known(&headers) {
         return refuse(StatusCode::UNAUTHORIZED, "unknown key");
     }

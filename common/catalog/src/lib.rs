@@ -58,7 +58,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
 });
 
 /// What the worker does every hour.
-pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE];
+pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE, &tools_commerce::watch::CHORE];
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {

@@ -24,10 +24,10 @@ use tools::quoting::{AskedPrice, QuoteRequest};
 use tools::spec::{Claiming, Price, RETENTION, ToolSpec};
 use tools::{ToolError, Toolbox};
 
-use crate::asking;
 use crate::app::App;
 use crate::approvals::approval::{ApprovalId, Status};
 use crate::approvals::{GateCall, GateVerdict, Notices, gate_check, store as approvals};
+use crate::asking;
 use crate::claim_writes::{ClaimPart, ClaimWrites};
 use crate::jobs::engine::{self, Queues};
 use crate::jobs::input::StoredInput;
@@ -111,7 +111,9 @@ impl GoalCalls {
         let request = QuoteRequest { tool: order.tool, input, agent, proven: true, begun: Map::new() };
         let asked = match asking::ask(toolbox, quoter, request, order.purchase(), async { Ok(()) }).await {
             // The driver comes back.
-            Err(pending @ ApiError::QuotePending { .. }) => return Err(Stop::Failed(StoreError::new(pending.message()))),
+            Err(pending @ ApiError::QuotePending { .. }) => {
+                return Err(Stop::Failed(StoreError::new(pending.message())));
+            }
             asked => asked?,
         };
         (order.tool.check_quoted)(&order.input, &asked.locked)?;

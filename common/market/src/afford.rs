@@ -3,7 +3,7 @@
 
 use base::money::Usdc;
 use gate::work::model::Outline;
-use platform::config::{ModelPrices, FeeShare};
+use platform::config::{FeeShare, ModelPrices};
 use tools::spec::Catalog;
 
 use super::service::{Conditions, Executor, Service, Terms};

@@ -7,7 +7,7 @@ use gate::work::allowance::may_be_used;
 use gate::work::checks::{self, Case, Check};
 use ledger::fee::Split;
 use ledger::webhooks::form::check_address;
-use platform::config::{ModelPrices, FeeShare};
+use platform::config::{FeeShare, ModelPrices};
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value};
 use tools::spec::Catalog;

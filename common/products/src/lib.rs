@@ -8,7 +8,9 @@
 //! - [`feed`]: the products of a shop's feed (Google Merchant's format), one by one.
 //! - [`index`]: products in one file, found by words.
 
+pub mod feed;
 mod fields;
+pub mod index;
 pub mod page;
 pub mod price;
 

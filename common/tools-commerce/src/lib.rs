@@ -3,11 +3,14 @@
 
 pub mod address;
 pub mod buy;
+pub mod feed;
 pub mod order;
 pub mod providers;
 pub mod quote;
 mod restricted;
+pub mod search;
 pub mod tracking;
+pub mod watch;
 mod work;
 
-tools::family!(buy);
+tools::family!(search, buy);

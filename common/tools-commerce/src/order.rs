@@ -21,6 +21,7 @@ use base::clock::Timestamp;
 use base::digest::sha256;
 use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
+use ledger::returned::Paid;
 use platform::store::{self, Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,9 @@ pub struct Order {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Tracking::is_empty")]
     pub tracking: Tracking,
+    /// How it was paid, kept longer than its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Paid>,
     /// When it is looked at next; `None`: not any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
@@ -252,7 +256,8 @@ pub async fn begin(db: &Db, order: &Order) -> Result<bool, StoreError> {
     }
 }
 
-/// The writes that replace an order as read, with its place in the due list. Refused if it was changed meanwhile.
+/// The writes that replace an order as read, with its new place in the due list. Refused if it was changed meanwhile. Its old place is
+/// deleted by whoever finds it left behind: a role that may change orders may delete none.
 ///
 /// # Errors
 /// If a row cannot be written as an item.
@@ -260,14 +265,13 @@ pub fn replace(db: &Db, before: &Order, after: Order) -> Result<Vec<Write>, Stor
     let after = Order { revision: before.revision + 1, ..after };
     let jobs = &db.tables.jobs;
     let mut writes = vec![
-        Write::put(jobs, key(before.request), &after)?.only_if("#revision = :before").bind("before", before.revision)?,
+        Write::put(jobs, key(before.request), &after)?
+            .only_if("#revision = :before")
+            .bind("before", before.revision)?,
     ];
-    let place = |due: Option<Timestamp>| due.map(|due| Due { request: before.request, due });
-    if before.due != after.due {
-        writes.extend(place(before.due).map(|due| due.delete(db)));
-        if let Some(due) = place(after.due) {
-            writes.push(Write::put(jobs, due.key(), &due)?);
-        }
+    if let Some(due) = after.due.filter(|_| before.due != after.due) {
+        let place = Due { request: before.request, due };
+        writes.push(Write::put(jobs, place.key(), &place)?);
     }
     Ok(writes)
 }
@@ -306,6 +310,7 @@ mod tests {
             order_id: None,
             reason: None,
             tracking: Tracking::default(),
+            paid: None,
             due: None,
             revision: 0,
             expires: 0,

@@ -205,8 +205,11 @@ async fn email(toolbox: &Toolbox, address: &Address, agent: Option<AgentId>) -> 
 /// The address of a variant: shops of Shopify read its number there.
 fn with_variant(url: &str, number: Option<&str>) -> String {
     let (Some(number), Ok(mut parsed)) = (number, Url::parse(url)) else { return url.to_owned() };
-    let others: Vec<(String, String)> =
-        parsed.query_pairs().filter(|(name, _)| name != "variant").map(|(a, b)| (a.into_owned(), b.into_owned())).collect();
+    let others: Vec<(String, String)> = parsed
+        .query_pairs()
+        .filter(|(name, _)| name != "variant")
+        .map(|(a, b)| (a.into_owned(), b.into_owned()))
+        .collect();
     parsed.query_pairs_mut().clear().extend_pairs(others).append_pair("variant", number);
     parsed.to_string()
 }
@@ -227,7 +230,11 @@ async fn price(toolbox: &Toolbox, begun: &Begun, until: Instant) -> Result<Cost,
             }
             Offer::Failed { code } => return Err(no_offer(&code, toolbox.config.largest_purchase)),
             Offer::Placing | Offer::Placed { .. } | Offer::Gone => {
-                return Err(refused(StatusCode::CONFLICT, "quote_expired", "this offer is not there any more: ask again"));
+                return Err(refused(
+                    StatusCode::CONFLICT,
+                    "quote_expired",
+                    "this offer is not there any more: ask again",
+                ));
             }
         }
     }

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use tools::spec::{Need, Price as ToolPrice, ToolSpec};
 use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, pages};
-use url::Url;
 
+use crate::feed;
 use crate::providers::shopify;
 
 const USUAL_PRODUCTS: i64 = 10;
@@ -63,7 +63,7 @@ fn address(input: &Map<String, Value>) -> Option<&str> {
 fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     match address(input) {
         Some(_) => Vec::new(),
-        None => vec![Need::Provider(Capability::Products)],
+        None => vec![Need::Provider(Capability::Products), Need::Products],
     }
 }
 
@@ -79,7 +79,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         let limit = usize::try_from(task.number("limit").unwrap_or(USUAL_PRODUCTS)).unwrap_or_default();
         let (mut found, source) = match address(&task.input) {
             Some(url) => (of_page(&toolbox, url).await?, Source::embedded("web")),
-            None => of_catalogs(&toolbox, task.text("query"), limit).await?,
+            None => by_words(&toolbox, task.text("query"), limit).await?,
         };
         found.truncate(limit);
         let products: Vec<Value> = found.iter().map(shown).collect();
@@ -102,10 +102,28 @@ async fn of_page(toolbox: &Toolbox, url: &str) -> Result<Vec<Product>, ToolError
     }
     // Parsing a large page takes a while.
     let reading = tokio::task::spawn_blocking(move || {
-        let html = web::read::html_of(&page.body, page.content_type.as_deref());
-        Url::parse(page.final_url.as_str()).map(|url| page::read(&html, &url)).unwrap_or_default()
+        web::read::html_of(&page).map(|html| page::read(&html, &page.final_url)).unwrap_or_default()
     });
     reading.await.map_err(|error| ToolError::internal(error.to_string()))
+}
+
+/// The operator's own products first, then those of the configured catalogs. What a failing catalog would have added is left out, if
+/// there is anything else.
+async fn by_words(toolbox: &Toolbox, query: &str, limit: usize) -> Result<(Vec<Product>, Source), ToolError> {
+    let own = feed::search(&*toolbox.blobs, query, limit).await;
+    let own = own.map_err(|error| ToolError::internal(error.to_string()))?;
+    let embedded = Source::embedded("feed");
+    let has_catalog = !toolbox.config.providers.order(Capability::Products).is_empty();
+    match own {
+        Some(own) if own.len() >= limit || !has_catalog => Ok((own, embedded)),
+        Some(own) => match of_catalogs(toolbox, query, limit).await {
+            Ok((others, source)) if own.is_empty() => Ok((others, source)),
+            Ok((others, source)) => Ok((once(own.into_iter().chain(others).collect()), source)),
+            Err(error) if own.is_empty() => Err(error),
+            Err(_) => Ok((own, embedded)),
+        },
+        None => of_catalogs(toolbox, query, limit).await,
+    }
 }
 
 /// Products of the configured catalogs, each once.

@@ -99,6 +99,7 @@ async fn begin(toolbox: &Toolbox, task: &Task) -> Result<Order, Stop> {
         order_id: None,
         reason: None,
         tracking: Tracking::default(),
+        paid: None,
         due: None,
         revision: 0,
         expires: now.plus(KEPT).secs(),
@@ -129,7 +130,8 @@ async fn confirm(toolbox: &Toolbox, task: &Task, order: &Order) -> Result<Option
             Ok(Some(NOT_SENT))
         }
         Confirmed::Refused => {
-            let failed = Order { stage: Stage::Failed, reason: Some("provider_refused".to_owned()), ..submitting.clone() };
+            let failed =
+                Order { stage: Stage::Failed, reason: Some("provider_refused".to_owned()), ..submitting.clone() };
             order::change(db, &submitting, failed).await?;
             Ok(None)
         }
@@ -153,11 +155,17 @@ fn failed(reason: &str) -> ToolError {
         "already_confirmed" => "this offer was bought already: ask for a new quote",
         "given_up" => "it was stopped before the order was placed",
         "insufficient_stock" | "product_out_of_stock" => "the shop has too few of this product",
-        "payment_failed" | "provider_refused" => "the shop was not paid by this deployment's account: tell its operator",
+        "payment_failed" | "provider_refused" => {
+            "the shop was not paid by this deployment's account: tell its operator"
+        }
         "not_confirmed" => "the order did not arrive at the shop",
         _ => "the shop did not take the order",
     };
-    ToolError { code: ErrorCode::CheckoutFailed, reason: Some(reason.to_owned()), message: format!("nothing was bought: {why}") }
+    ToolError {
+        code: ErrorCode::CheckoutFailed,
+        reason: Some(reason.to_owned()),
+        message: format!("nothing was bought: {why}"),
+    }
 }
 
 /// The end: charged, and from then on its parcels are looked at.

@@ -326,11 +326,16 @@ pub enum Need {
     Browser,
     /// The operator's imported copy of the register with this name.
     Copy(&'static str),
+    /// The operator's imported feed of products.
+    Products,
     /// Pages in this service's own index.
     Pages,
     /// Something that no deployment has yet; the text follows "this deployment has no".
     Nobody(&'static str),
 }
+
+/// The blob that says which imported products are current.
+pub const PRODUCTS: &str = "snapshots/products/pointer.json";
 
 /// Text that follows "this deployment has no", with the setting or command that adds it.
 impl fmt::Display for Need {
@@ -341,6 +346,7 @@ impl fmt::Display for Need {
             Need::Mail => f.write_str("mail relay (SMTP_URL)"),
             Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
+            Need::Products => f.write_str("feed of products (import-products)"),
             Need::Pages => f.write_str("page in its own index yet"),
             Need::Nobody(what) => f.write_str(what),
         }

@@ -639,7 +639,9 @@ impl ApiError {
                 }
             }
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
-            ApiError::Later { retry_after_secs, .. } | ApiError::QuotePending { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
+            ApiError::Later { retry_after_secs, .. } | ApiError::QuotePending { retry_after_secs, .. } => {
+                body["retry_after"] = json!(retry_after_secs)
+            }
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id: Some(approval_id), approval, .. } => {
                 body["approval_id"] = json!(approval_id);

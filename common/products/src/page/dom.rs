@@ -137,6 +137,14 @@ impl Reader<'_> {
     /// Reads one element; returns the scope of what is inside it.
     fn element(&mut self, node: &NodeRef, scope: Scope) -> Scope {
         let microdata = self.microdata(node, scope.microdata);
+        // A common mistake: `meta` with RDFa's attribute inside a Microdata item.
+        if let (Some(item), None, Some(name)) = (microdata, scope.rdfa, node.attr("property"))
+            && node.has_name("meta")
+            && !name.contains(':')
+        {
+            let value = self.value(node, "property");
+            self.items.add(item, &name, value);
+        }
         let rdfa = if scope.is_reference { None } else { self.rdfa(node, scope.rdfa) };
         Scope { microdata, rdfa, ..scope }
     }
@@ -213,7 +221,9 @@ impl Reader<'_> {
         let element = node.node_name().unwrap_or_default();
         let attributes: &[&str] = match &*element {
             "a" | "area" | "link" => &["content", "href"],
-            "img" | "audio" | "embed" | "iframe" | "source" | "track" | "video" => &["content", "src", "data-src"],
+            "img" | "audio" | "embed" | "iframe" | "source" | "track" | "video" => {
+                &["content", "src", "data-src", "href"]
+            }
             "object" => &["content", "data"],
             "data" | "meter" => &["content", "value"],
             "time" => &["content", "datetime"],

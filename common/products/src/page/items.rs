@@ -5,6 +5,10 @@ use std::collections::HashMap;
 /// Most items, and most properties of all items together.
 const MAX_ITEMS: usize = 4_000;
 const MAX_PROPERTIES: usize = 40_000;
+/// Most properties of one item, and most values of one property that are read for a text. With these, reading an item has
+/// a bound.
+const MAX_PROPERTIES_OF_ONE: usize = 500;
+pub(super) const MAX_VALUES: usize = 8;
 /// Longest text of a property, in bytes.
 pub(super) const MAX_TEXT_BYTES: usize = 8_192;
 const MAX_KINDS: usize = 8;
@@ -83,7 +87,7 @@ impl Items {
         {
             held.held_by.get_or_insert_with(|| name.clone());
         }
-        if let Some(item) = self.list.get_mut(item) {
+        if let Some(item) = self.list.get_mut(item).filter(|item| item.properties.len() < MAX_PROPERTIES_OF_ONE) {
             self.properties += 1;
             item.properties.push((name, value));
         }
@@ -119,7 +123,7 @@ impl Items {
 
     /// The first text of properties; of an item, its name or else its identifier.
     pub(super) fn text<'a>(&'a self, item: usize, names: &'a [&str]) -> Option<&'a str> {
-        self.values(item, names).find_map(|value| self.text_of(value))
+        self.values(item, names).take(MAX_VALUES).find_map(|value| self.text_of(value))
     }
 
     pub(super) fn text_of<'a>(&'a self, value: &'a Value) -> Option<&'a str> {

@@ -37,7 +37,9 @@ pub fn read(html: &str, url: &Url) -> Vec<Product> {
     let document = dom::parse(&scanned.markup);
     let head = meta::read(&document, url);
     dom::read(&document, &mut items);
-    let context = schema::Context { items: &items, url, currency: head.currency };
+    let by_product = offers::by_product(&items);
+    let left = schema::MAX_READ.into();
+    let context = schema::Context { items: &items, url, currency: head.currency, by_product, left };
     let found = schema::products(&context, MAX_PRODUCTS);
     merge::merged(found, head, url)
 }

@@ -1,6 +1,6 @@
 //! Offers of a product: what is paid, and whether it can be ordered.
 
-use super::items::{Items, Value};
+use super::items::{Items, MAX_VALUES, Value};
 use super::schema::{Context, GTINS, OFFERS};
 use crate::fields::{
     MAX_ID_CHARS, MAX_TITLE_CHARS, MAX_WORD_CHARS, address, gtin, in_stock, paid_and_listed, some_line,
@@ -23,17 +23,32 @@ pub(super) struct Offer {
     pub(super) seller: Option<String>,
 }
 
+/// Offers that name what they offer, rather than being named by it: product and offer, sorted.
+pub(super) fn by_product(items: &Items) -> Vec<(usize, usize)> {
+    let offers = items.iter().map(|(offer, _)| offer);
+    let mut pairs: Vec<_> = offers
+        .flat_map(|offer| items.held(offer, &["itemoffered"]).map(move |product| (product, offer)))
+        .filter(|(product, offer)| !items.held(*product, &OFFERS).any(|known| known == *offer))
+        .collect();
+    pairs.sort_unstable();
+    pairs
+}
+
 /// The offers of a product, those within an aggregate one by one.
 pub(super) fn offers(context: &Context, item: usize) -> Vec<Offer> {
     let mut found = Vec::new();
     collect(context, item, None, MAX_DEPTH, &mut found);
+    let from = context.by_product.partition_point(|(product, _)| *product < item);
+    let others = context.by_product[from..].iter().take_while(|(product, _)| *product == item);
+    let others = others.take(MAX_VARIANTS).take_while(|_| context.spend());
+    found.extend(others.map(|(_, other)| offer(context, *other, None)));
     found
 }
 
 fn collect(context: &Context, item: usize, currency: Option<&str>, depth: usize, found: &mut Vec<Offer>) {
     let items = context.items;
     for held in items.held(item, &OFFERS).take(MAX_VARIANTS) {
-        if found.len() >= MAX_VARIANTS || held == item {
+        if found.len() >= MAX_VARIANTS || held == item || !context.spend() {
             return;
         }
         let own = items.text(held, &["pricecurrency", "currency"]).or(currency);
@@ -55,7 +70,9 @@ fn offer(context: &Context, item: usize, currency: Option<&str>) -> Offer {
     let words =
         |names: &[&str], most| both.iter().flatten().find_map(|item| some_line(items.text(*item, names)?, most));
     let number = || {
-        both.iter().flatten().find_map(|item| items.values(*item, &GTINS).find_map(|value| gtin(items.text_of(value)?)))
+        both.iter()
+            .flatten()
+            .find_map(|item| items.values(*item, &GTINS).take(MAX_VALUES).find_map(|value| gtin(items.text_of(value)?)))
     };
     let (price, list_price) = price_of(context, item, currency);
     Offer {
@@ -74,11 +91,11 @@ pub(super) fn price_of(context: &Context, item: usize, currency: Option<&str>) -
     let items = context.items;
     let own = items.text(item, &["pricecurrency", "currency"]).or(currency).or(context.currency);
     let amount = |item: usize, names: &[&str], currency: Option<&str>| {
-        items.values(item, names).find_map(|value| amount(items, value, currency))
+        items.values(item, names).take(MAX_VALUES).find_map(|value| amount(items, value, currency))
     };
     let mut paid = None;
     let mut regular = None;
-    for held in items.held(item, &["pricespecification"]).take(MAX_VARIANTS) {
+    for held in items.held(item, &["pricespecification"]).take(MAX_VALUES) {
         let currency = items.text(held, &["pricecurrency", "currency"]).or(own);
         let Some(price) = amount(held, &["price", "minprice"], currency) else { continue };
         let is_regular = items.text(held, &["pricetype"]).is_some_and(is_regular);

@@ -1,8 +1,10 @@
 //! Products from items of schema.org's vocabulary.
 
+use std::cell::Cell;
+
 use url::Url;
 
-use super::items::{Items, Syntax};
+use super::items::{Items, MAX_VALUES, Syntax, Value};
 use super::offers::{Offer, best, offers, price_of};
 use crate::fields::{
     MAX_DESCRIPTION_CHARS, MAX_ID_CHARS, MAX_TITLE_CHARS, MAX_WORD_CHARS, address, count, gtin, in_stock,
@@ -42,7 +44,7 @@ const OFFERED: [&str; 12] = [
 pub(super) const OFFERS: [&str; 3] = ["offers", "offerdetails", "offer"];
 pub(super) const GTINS: [&str; 8] = ["gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn", "ean", "upc"];
 /// Properties that hold other products than the one of the page.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 7] = [
     "isrelatedto",
     "issimilarto",
     "isaccessoryorsparepartfor",
@@ -50,7 +52,6 @@ const OTHERS: [&str; 8] = [
     "related_products",
     "itemlistelement",
     "item",
-    "itemoffered",
 ];
 
 /// A product and where it was found.
@@ -69,6 +70,22 @@ pub(super) struct Context<'a> {
     pub(super) items: &'a Items,
     pub(super) url: &'a Url,
     pub(super) currency: Option<&'a str>,
+    /// See [`super::offers::by_product`].
+    pub(super) by_product: Vec<(usize, usize)>,
+    /// How many offers and variants are still read. Items may be shared, so there may be more than the page has items.
+    pub(super) left: Cell<usize>,
+}
+
+/// Most offers and variants read of a page.
+pub(super) const MAX_READ: usize = 4_000;
+
+impl Context<'_> {
+    /// Takes one of [`Self::left`], if there is one.
+    pub(super) fn spend(&self) -> bool {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        left > 0
+    }
 }
 
 /// All products, in the order of the page; variants only within their group.
@@ -76,7 +93,10 @@ pub(super) fn products(context: &Context, most: usize) -> Vec<Found> {
     let items = context.items;
     let groups = Groups::of(items);
     let is_wanted = |item: usize| {
-        let has_offer = || items.values(item, &OFFERS).next().is_some();
+        let has_offer = || {
+            let is_offered = context.by_product.binary_search_by_key(&item, |(product, _)| *product).is_ok();
+            is_offered || items.values(item, &OFFERS).next().is_some()
+        };
         let is_product = items.is(item, &PRODUCTS) || items.is(item, &OFFERED) && has_offer();
         let is_offer =
             items.is(item, &["offer", "demand"]) && items.get(item).is_some_and(|item| item.held_by.is_none());
@@ -135,7 +155,8 @@ impl Groups {
 fn found(context: &Context, item: usize, variants: impl Iterator<Item = usize>) -> Option<Found> {
     let items = context.items;
     let mut product = one(context, item);
-    let variants: Vec<Product> = variants.take(MAX_VARIANTS).map(|variant| one(context, variant)).collect();
+    let variants = variants.take(MAX_VARIANTS).take_while(|_| context.spend());
+    let variants: Vec<Product> = variants.map(|variant| one(context, variant)).collect();
     if let Some((price, in_stock)) = best(variants.iter().map(|one| (one.price.as_ref(), one.in_stock))) {
         product.variants = variants.iter().map(|variant| as_variant(variant, &product)).collect();
         product.list_price = variants.iter().find(|one| one.price == price).and_then(|one| one.list_price.clone());
@@ -145,7 +166,9 @@ fn found(context: &Context, item: usize, variants: impl Iterator<Item = usize>) 
     for variant in variants {
         fill(&mut product, variant);
     }
-    if product.title.is_empty() && product.price.is_none() {
+    let is_nameless = product.title.is_empty();
+    let is_unpriced = product.price.is_none();
+    if is_nameless && (is_unpriced || items.is(item, &["offer"])) || is_unpriced && items.is(item, &OFFERED) {
         return None;
     }
     let held_by = items.get(item)?.held_by.as_deref();
@@ -184,7 +207,7 @@ fn one(context: &Context, item: usize) -> Product {
     let words = |names: &[&str], most| items.text(item, names).and_then(|text| some_line(text, most));
     let web = |text: &str| address(text, Some(context.url));
     let number = |names: &[&str]| words(names, MAX_ID_CHARS).map(|id| id.trim_start_matches("sku:").to_owned());
-    let gtin = items.values(item, &GTINS).find_map(|value| gtin(items.text_of(value)?));
+    let gtin = items.values(item, &GTINS).take(MAX_VALUES).find_map(|value| gtin(items.text_of(value)?));
     let alone = if let [offer] = &offers[..] { Some(offer) } else { None };
     let id = number(&["sku", "productid", "productgroupid"])
         .or_else(|| alone.map(|offer| offer.id.clone()).filter(|id| !id.is_empty()))
@@ -253,9 +276,9 @@ fn variants_of(offers: &[Offer]) -> Vec<Variant> {
 fn image(context: &Context, item: usize) -> Option<String> {
     let items = context.items;
     let names = ["image", "photo", "thumbnailurl"];
-    items.values(item, &names).take(10).find_map(|value| {
+    items.values(item, &names).take(MAX_VALUES).find_map(|value| {
         let held = match value {
-            super::items::Value::Item(image) => items.text(*image, &["contenturl", "url", "thumbnailurl"]),
+            Value::Item(image) => items.text(*image, &["contenturl", "url", "thumbnailurl"]),
             _ => None,
         };
         held.or_else(|| items.text_of(value)).and_then(|text| address(text, Some(context.url)))

@@ -116,8 +116,8 @@ fn money(money: &Value) -> Option<Price> {
 /// Decimals of a currency (ISO 4217): two, with these exceptions.
 fn decimals(currency: &str) -> u32 {
     match currency {
-        "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX" | "VND" | "VUV" | "XAF"
-        | "XOF" | "XPF" => 0,
+        "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX" | "VND" | "VUV"
+        | "XAF" | "XOF" | "XPF" => 0,
         "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
         _ => 2,
     }
@@ -152,10 +152,15 @@ mod tests {
         assert_eq!((read.vendor.as_deref(), read.variants.len()), (Some("Example"), 2));
         let yen = json!({"amount": 1200, "currency": "JPY"});
         assert_eq!(money(&yen).unwrap().amount, Decimal::new(1200, 0));
-        for wrong in [json!({"amount": -1, "currency": "USD"}), json!({"amount": 1.5, "currency": "USD"}), json!({"amount": 1, "currency": "dollars"})] {
+        for wrong in [
+            json!({"amount": -1, "currency": "USD"}),
+            json!({"amount": 1.5, "currency": "USD"}),
+            json!({"amount": 1, "currency": "dollars"}),
+        ] {
             assert_eq!(money(&wrong), None, "{wrong}");
         }
-        for wrong in [json!({}), json!({"title": "x"}), json!({"title": "x", "url": "javascript:alert(1)"}), json!([])] {
+        for wrong in [json!({}), json!({"title": "x"}), json!({"title": "x", "url": "javascript:alert(1)"}), json!([])]
+        {
             assert_eq!(product(&wrong), None, "{wrong}");
         }
     }

@@ -16,7 +16,7 @@ mod prompt;
 use std::time::Duration;
 
 use base::money::Usdc;
-use platform::config::{ModelPrices, FeeShare, Tokens};
+use platform::config::{FeeShare, ModelPrices, Tokens};
 use platform::providers::Model;
 use platform::providers::model::{Answer, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};
 use platform::store::BoxFuture;

@@ -97,7 +97,7 @@ mod tests {
     use base::money::Usdc;
     use evm::Address;
     use ledger::fee::Split;
-    use platform::config::{ModelPrices, FeeShare, Tokens};
+    use platform::config::{FeeShare, ModelPrices, Tokens};
     use platform::providers::model::{Message, Question};
     use serde_json::json;
 
