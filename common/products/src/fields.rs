@@ -43,34 +43,65 @@ pub(crate) fn plain(text: &str, max_chars: usize) -> Option<String> {
     while let Some(at) = text.find(['<', '&']) {
         let (before, rest) = text.split_at(at);
         plain.push_str(before);
-        let (replacement, taken) = markup(rest);
-        plain.push_str(replacement);
+        let (letter, taken) = markup(rest);
+        plain.push(letter);
         text = &rest[taken..];
     }
     plain.push_str(text);
     some_line(&plain, max_chars)
 }
 
+/// Longest entity, with `&` and `;`.
+const MAX_ENTITY_BYTES: usize = 10;
+
 /// What stands for the tag or entity at the start of `text`, and its length.
-fn markup(text: &str) -> (&str, usize) {
+fn markup(text: &str) -> (char, usize) {
     if let Some(inside) = text.strip_prefix('<') {
         let is_tag = inside.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '/' | '!'));
         // A tag that was cut off goes to the end.
-        return if is_tag { (" ", inside.find('>').map_or(text.len(), |end| end + 2)) } else { ("<", 1) };
+        return if is_tag { (' ', inside.find('>').map_or(text.len(), |end| end + 2)) } else { ('<', 1) };
     }
-    let entities = [
-        ("&amp;", "&"),
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&apos;", "'"),
-        ("&#39;", "'"),
-        ("&#x27;", "'"),
-        ("&nbsp;", " "),
-        ("&#160;", " "),
-    ];
-    let known = entities.iter().find(|(entity, _)| text.starts_with(entity));
-    known.map_or(("&", 1), |(entity, letter)| (letter, entity.len()))
+    let short = &text[..text.floor_char_boundary(MAX_ENTITY_BYTES)];
+    let entity = short.find(';').and_then(|end| Some((entity(&short[1..end])?, end + 1)));
+    entity.unwrap_or(('&', 1))
+}
+
+/// The character of an entity: those that shops use most, and all numbers.
+fn entity(name: &str) -> Option<char> {
+    if let Some(number) = name.strip_prefix('#') {
+        let hexadecimal = number.strip_prefix(['x', 'X']).map(|digits| u32::from_str_radix(digits, 16));
+        return char::from_u32(hexadecimal.unwrap_or_else(|| number.parse()).ok()?);
+    }
+    Some(match name {
+        "amp" => '&',
+        "lt" => '<',
+        "gt" => '>',
+        "quot" => '"',
+        "apos" => '\'',
+        "nbsp" => ' ',
+        "rsquo" => '’',
+        "lsquo" => '‘',
+        "rdquo" => '”',
+        "ldquo" => '“',
+        "ndash" => '–',
+        "mdash" => '—',
+        "hellip" => '…',
+        "bull" => '•',
+        "reg" => '®',
+        "trade" => '™',
+        "copy" => '©',
+        "deg" => '°',
+        "times" => '×',
+        "euro" => '€',
+        "pound" => '£',
+        "auml" => 'ä',
+        "ouml" => 'ö',
+        "uuml" => 'ü',
+        "szlig" => 'ß',
+        "eacute" => 'é',
+        "egrave" => 'è',
+        _ => return None,
+    })
 }
 
 /// An absolute `http` or `https` address without user name.
@@ -169,6 +200,10 @@ mod tests {
     #[test]
     fn texts_are_plain_and_cut() {
         assert_eq!(plain("<p>Fish &amp; <b>chips</b><br>for 1 < 2</p", 100).as_deref(), Some("Fish & chips for 1 < 2"));
+        assert_eq!(
+            plain("it&#8217;s &eacute;t&#xe9; &amp;amp; &unknown; &", 100).as_deref(),
+            Some("it’s été &amp; &unknown; &")
+        );
         assert_eq!(plain(" \u{200b}<p></p> ", 100), None);
         assert_eq!(line("a\u{202e}b \n c", 3), "ab");
         assert_eq!(line(&"é".repeat(9_000), 300).chars().count(), 300);

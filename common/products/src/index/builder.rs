@@ -29,6 +29,7 @@ pub struct Builder {
     products: Vec<u8>,
     ids: Vec<(u64, u32)>,
     known: HashSet<u64>,
+    known_words: words::Known,
     terms: HashMap<String, Postings>,
     postings_bytes: usize,
     lengths: u64,
@@ -48,7 +49,7 @@ impl Builder {
 
     /// Adds a product. Returns whether it was added: not if one with its id is there, or if the index is full.
     pub fn add(&mut self, product: &Product) -> bool {
-        let number = self.ids_len();
+        let number = self.ids.len();
         let is_full = number >= MAX_PRODUCTS || self.blocks.len() + self.postings_bytes >= MAX_BYTES;
         // A product of a page may have no id; its address stands for it.
         let id = hash(if product.id.is_empty() { &product.url } else { &product.id });
@@ -57,7 +58,7 @@ impl Builder {
             return false;
         }
         let Ok(number) = u32::try_from(number) else { return false };
-        let (terms, length) = words::terms(product);
+        let (terms, length) = words::terms(product, &mut self.known_words);
         self.open.push(if self.open_products == 0 { b'[' } else { b',' });
         self.open.extend_from_slice(&json);
         self.open_products += 1;
@@ -75,10 +76,6 @@ impl Builder {
             self.close_block();
         }
         true
-    }
-
-    fn ids_len(&self) -> usize {
-        self.ids.len()
     }
 
     fn push_fixed(&mut self, product: &Product, length: u16) {
@@ -110,6 +107,8 @@ impl Builder {
     /// The finished index.
     pub fn finish(mut self) -> Vec<u8> {
         self.close_block();
+        self.known_words = words::Known::default();
+        self.known = HashSet::new();
         self.ids.sort_unstable();
         let mut terms: Vec<(String, Postings)> = self.terms.drain().collect();
         terms.sort_unstable_by(|(one, _), (two, _)| one.cmp(two));

@@ -107,15 +107,15 @@ impl<B: AsRef<[u8]>> Index<B> {
         let mut hits: Vec<Hit> = Vec::new();
         let mut groups = Vec::new();
         for (score, number) in best_first(scored, limit) {
+            if hits.len() >= limit {
+                break;
+            }
             let group = self.fixed(number).map_or(0, |fixed| fixed.group);
             if group != 0 && groups.contains(&group) {
                 continue;
             }
             groups.push(group);
             hits.extend(self.product(number).map(|product| Hit { product, score }));
-            if hits.len() >= limit {
-                break;
-            }
         }
         hits
     }

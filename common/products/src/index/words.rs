@@ -16,8 +16,29 @@ const DESCRIPTION: u32 = 1;
 /// Longest unit behind a number: `256 GB` is also `256gb`.
 const MAX_UNIT_CHARS: usize = 3;
 
+/// Most words whose terms are kept.
+const MAX_KNOWN: usize = 100_000;
+
+/// Terms of words seen before: finding the stem of a word takes most of the time of adding a product.
+#[derive(Default)]
+pub(super) struct Known(HashMap<String, String>);
+
+impl Known {
+    fn term(&mut self, word: &str) -> String {
+        if let Some(term) = self.0.get(word) {
+            return term.clone();
+        }
+        if self.0.len() >= MAX_KNOWN {
+            self.0.clear();
+        }
+        let term = term(word);
+        self.0.insert(word.to_owned(), term.clone());
+        term
+    }
+}
+
 /// The terms of a product with their weights, and its length in words.
-pub(super) fn terms(product: &Product) -> (HashMap<String, u32>, u16) {
+pub(super) fn terms(product: &Product, known: &mut Known) -> (HashMap<String, u32>, u16) {
     let mut terms = HashMap::new();
     let mut length = 0_usize;
     let text = |text: &Option<String>| text.as_deref().map(str::to_owned).unwrap_or_default();
@@ -30,7 +51,7 @@ pub(super) fn terms(product: &Product) -> (HashMap<String, u32>, u16) {
         let words = words(&text, MAX_WORDS);
         length += words.len();
         for word in &words {
-            *terms.entry(term(word)).or_default() += weight;
+            *terms.entry(known.term(word)).or_default() += weight;
         }
         for pair in words.windows(2) {
             if let Some(joined) = joined(&pair[0], &pair[1]) {

@@ -258,9 +258,9 @@ mod tests {
 
     #[test]
     fn many_attributes_and_tags_are_cut() {
-        let many: String = (0..200_000).map(|n| format!(" a{n}=1 id=x")).collect();
+        let many: String = (0..50_000).map(|n| format!(" a{n}=1 id=x")).collect();
         assert_eq!(scan(&format!("<p{many}>")).markup, "<!DOCTYPE html><p id=\"x\">");
-        assert!(scan(&"<p>".repeat(1_000_000)).markup.len() < 4 * MAX_TAGS);
+        assert!(scan(&"<p>".repeat(200_000)).markup.len() < 4 * MAX_TAGS);
         assert!(scan(&"<!--".repeat(200_000)).markup.len() < 100);
     }
 }

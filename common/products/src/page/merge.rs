@@ -41,7 +41,7 @@ fn add_head(kept: &mut Vec<Titled>, head: Head, title: &[String], has_main: bool
     let has_price = head.product.price.is_some();
     let (alone, is_empty) = (kept.len() == 1, kept.is_empty());
     match kept.first_mut().filter(|_| has_main) {
-        Some(main) if alone || head.is_product || has_price || overlaps(&main.words, title) => {
+        Some(main) if alone && !main.found.is_aside || head.is_product || has_price || overlaps(&main.words, title) => {
             main.found.take_missing(head.product);
         }
         None if is_empty && (has_price || head.is_product) && !head.product.title.is_empty() => {

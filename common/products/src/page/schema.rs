@@ -155,6 +155,9 @@ impl Groups {
 fn found(context: &Context, item: usize, variants: impl Iterator<Item = usize>) -> Option<Found> {
     let items = context.items;
     let mut product = one(context, item);
+    for variant in product.variants.iter_mut().filter(|variant| variant.title.is_empty()) {
+        variant.title.clone_from(&product.title);
+    }
     let variants = variants.take(MAX_VARIANTS).take_while(|_| context.spend());
     let variants: Vec<Product> = variants.map(|variant| one(context, variant)).collect();
     if let Some((price, in_stock)) = best(variants.iter().map(|one| (one.price.as_ref(), one.in_stock))) {

@@ -11,6 +11,9 @@ use number::{Number, numbers};
 
 /// A longer text is no price; the rest is not looked at.
 const MAX_CHARS: usize = 200;
+/// An amount of data with more decimals is rounded to so many.
+const MAX_SCALE: u32 = 6;
+const ROUNDED_SCALE: u32 = 4;
 /// Nothing costs more.
 const MAX_AMOUNT: i64 = 1_000_000_000_000;
 
@@ -32,6 +35,7 @@ pub fn read(text: &str, hint: Option<&str>) -> Option<Price> {
 }
 
 /// Reads what data says as a number: digits with a point for decimals (`1.299` is less than 2), or else as [`read`] does.
+/// Digits that come from a sum of floating-point numbers (`119.99000000000001`) are rounded away.
 /// `currency` is what the data says beside it. A currency within `text` that contradicts it wins.
 pub fn of_data(text: &str, currency: Option<&str>) -> Option<Price> {
     let text = text.trim();
@@ -40,7 +44,11 @@ pub fn of_data(text: &str, currency: Option<&str>) -> Option<Price> {
         None => (text, currency.and_then(code)),
     };
     match named {
-        Some(named) if is_plain(number) => Some(Price { amount: positive(number)?, currency: named.to_owned() }),
+        Some(named) if is_plain(number) => {
+            let amount = positive(number)?;
+            let amount = if amount.scale() > MAX_SCALE { amount.round_dp(ROUNDED_SCALE).normalize() } else { amount };
+            (!amount.is_zero()).then(|| Price { amount, currency: named.to_owned() })
+        }
         _ => read(text, currency),
     }
 }
@@ -208,6 +216,7 @@ mod tests {
     fn data_has_a_decimal_point() {
         let read = |text, currency| of_data(text, currency).map(|price| format!("{} {}", price.amount, price.currency));
         assert_eq!(read("1.299", Some("EUR")).as_deref(), Some("1.299 EUR"));
+        assert_eq!(read("119.99000000000001", Some("EUR")).as_deref(), Some("119.99 EUR"));
         assert_eq!(read("15.00 USD", None).as_deref(), Some("15.00 USD"));
         assert_eq!(read("1,299.00", Some("USD")).as_deref(), Some("1299.00 USD"));
         assert_eq!(read("1.299,00 €", Some("EUR")).as_deref(), Some("1299.00 EUR"));
