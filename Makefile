@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read site browse goal spend tour opt-out verify doctor import-snapshot test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
+.PHONY: help run reset read site browse goal spend tour opt-out verify doctor import-snapshot import-products test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -41,6 +41,9 @@ verify: ## Check an export of receipts offline: make verify EXPORT=receipts.json
 
 import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS_OF=2026-11-20 FILE=SDN.CSV OTHERS=ALT.CSV
 	@cargo run --quiet --package local --bin import-snapshot -- "$(NAME)" "$(AS_OF)" "$(FILE)" $(if $(OTHERS),"$(OTHERS)") $(if $(FORCE),--force)
+
+import-products: ## Sell what a feed lists: make import-products FILE=feed.csv URL=https://shop.example.com CURRENCY=USD
+	@cargo run --quiet --package local --bin import-products -- "$(FILE)" $(if $(URL),"--url=$(URL)") $(if $(CURRENCY),"--currency=$(CURRENCY)") $(if $(FORCE),--force)
 
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)

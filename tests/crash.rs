@@ -16,7 +16,7 @@ use local::stack::Background;
 use local::{Options, Stack};
 use market::{counting, service, soul};
 use platform::auth::token::TokenCaps;
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::store::BoxFuture;
 use serde_json::{Value, json};
 use tools::{Output, Runner, Source};
@@ -357,7 +357,7 @@ async fn die_at(step: i64, last_one_arrives: bool, call: Setup, change: fn(Optio
 async fn check_seller(stack: &Stack, job: &Job, soul: &str, price: u64, label: &str) {
     let db = &stack.app.db;
     let counted = counting::fold(db, soul, counting::ROUNDS, stack.app.clock.now()).await.expect(label);
-    let split = Split::of(Usdc::from_micro(price), PlatformFee::default());
+    let split = Split::of(Usdc::from_micro(price), FeeShare::default());
     let revenue = split.revenue.checked_sub(job.used.tools).expect(label);
     let earned = if job.outcome == Some(Outcome::Completed) { revenue } else { Usdc::ZERO };
     assert_eq!((counted.balance.pending, counted.more), (earned, false), "{label}");

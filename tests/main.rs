@@ -16,6 +16,7 @@
 //! | `cards` | credits by card, against a contract server |
 //! | `checkout` | sessions of agent platforms, on both path families, with ACP's own schemas and examples |
 //! | `checkout_money` | one charge per session: races, and a crash at every step |
+//! | `commerce` | purchases in shops by a contract server: quotes, moved prices, unknown fates, crashes |
 //! | `credits` | top-ups, holds, calls paid from credits, idempotency keys of calls |
 //! | `budgets` | caps and freezes under concurrent calls |
 //! | `deployed` | rare requests to AWS that missing permissions broke in a deployment |
@@ -86,6 +87,7 @@ mod cards;
 mod checkout;
 mod checkout_money;
 mod clients;
+mod commerce;
 mod conformance;
 mod contract_wallets;
 mod cost;

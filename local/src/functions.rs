@@ -157,6 +157,7 @@ impl SharedResources {
         let builds = open("builds").await?.gate(&[]).await?;
         let browser = open("browser").await?.gate(&[]).await?;
         let network = open("network").await?.gate(&[]).await?;
+        let commerce = open("commerce").await?.gate(&[]).await?;
         let compute = open("compute").await?.gate(&[]).await?;
         let hosting = open("hosting").await?;
         let hosting = hosting::router(Hosting::new(hosting.app.clone(), hosting.queue("JOB_QUEUE_URL")?));
@@ -207,6 +208,7 @@ impl SharedResources {
             ("builds", builds.engine.toolbox.clone()),
             ("browser", browser.engine.toolbox.clone()),
             ("network", network.engine.toolbox.clone()),
+            ("commerce", commerce.engine.toolbox.clone()),
         ]);
         let groups = HashMap::from([
             (knowledge::GROUP, knowledge::router(Arc::new(knowledge))),
@@ -215,6 +217,7 @@ impl SharedResources {
             (builds::GROUP, builds::router(Arc::new(builds))),
             (browser::GROUP, browser::router(Arc::new(browser))),
             (network::GROUP, network::router(Arc::new(network))),
+            (commerce::GROUP, commerce::router(Arc::new(commerce))),
             (compute::GROUP, compute::router(Arc::new(compute))),
             ("credits", credits::router(Arc::new(credits), cards)),
             ("checkout", checkout::router(Arc::new(checkout))),
@@ -323,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 13] = [
+const IN_SETTINGS_FILE: [&str; 16] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -335,6 +338,9 @@ const IN_SETTINGS_FILE: [&str; 13] = [
     "NETWORK_PROVIDERS",
     "VOICE_COUNTRIES",
     "ESPEAK_PATH",
+    "PRODUCT_PROVIDERS",
+    "PURCHASE_PROVIDERS",
+    "COMMERCE_MAX_USDC",
     "VOICE_DAILY_MINUTES",
     "HOST_PLACES",
 ];

@@ -7,6 +7,8 @@
 //! `template.yaml`. [`site`] is a small web site, so that there is a page to read without the internet, [`library`] has
 //! pages to find, and [`smtp`] takes inbound mail.
 //!
+//! [`operator`] is what the operator's commands share.
+//!
 //! Start with [`stack`], which puts everything together.
 
 pub mod blobs;
@@ -18,6 +20,7 @@ pub mod gateway;
 pub mod http_api;
 pub mod iam;
 pub mod library;
+pub mod operator;
 pub mod queue;
 pub mod report;
 pub mod settings;

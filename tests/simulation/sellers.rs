@@ -21,7 +21,7 @@ use ledger::seller::{self, Balance, EntryKind};
 use market::counting;
 use market::service::{self, Executor, Service};
 use market::soul::{self, Soul};
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::store::{BoxFuture, Db, StoreError, Write};
 use serde_json::json;
 use tools::{Mode, ToolError, Unavailable};
@@ -219,7 +219,7 @@ pub async fn check(world: &World, agents: &[Arc<Agent>]) {
             let figures = &world.fate.figures;
             match job.outcome {
                 Some(Outcome::Completed) => {
-                    let split = Split::of(job.price, PlatformFee::default());
+                    let split = Split::of(job.price, FeeShare::default());
                     let share = split.revenue.checked_sub(job.used.tools).expect("tools within the share");
                     *earned.get_mut(&sold.soul).expect("a seller") += share.micro();
                     *by_card.entry(sold.soul.clone()).or_default() += share.min(job.charge.card).micro();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base::ids::{AgentId, RequestId, TokenId};
+use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use base::money::Usdc;
 use gate::insights::view;
 use gate::jobs::job::{Job, Outcome, Settlement};
@@ -140,7 +140,7 @@ fn check(
                 *for_life.entry(token).or_default() += counts;
             }
         }
-        let refunds: i64 = of_cause(entries, receipt, credit::EntryKind::Refund);
+        let refunds: i64 = of_cause(entries, receipt, credit::EntryKind::Refund) + returns(entries, receipt);
         let credited = if owed { job.price.micro() - kept } else { 0 };
         assert_eq!(refunds, i64::try_from(credited).unwrap(), "paid back once, less what was used up: {job:?}");
         assert_eq!(job.credited.map(|amount| amount.micro()), owed.then_some(credited), "the job says so");
@@ -174,7 +174,7 @@ fn check(
 /// What went from a job's buyer and did not come back, in micro-USDC: its credits and its signed payment, less what was paid back,
 /// and with what it owes since because the payment disappeared.
 fn gone(job: &Job, entries: &[credit::Entry], is_lost: bool) -> i64 {
-    let own = entries.iter().filter(|entry| entry.cause == job.receipt_id.as_str());
+    let own = entries.iter().filter(|entry| is_of(entry, &job.receipt_id));
     let credits: i64 = own.map(|entry| entry.debt - entry.credits - entry.reserved).sum();
     let signed = if is_lost { Usdc::ZERO } else { job.price.checked_sub(job.charge.credits).unwrap() };
     credits + i64::try_from(signed.micro()).unwrap()
@@ -197,4 +197,16 @@ pub async fn receipts(db: &Db, agent: AgentId) -> Vec<Receipt> {
 fn of_cause(entries: &[credit::Entry], receipt: &Receipt, kind: credit::EntryKind) -> i64 {
     let of = |entry: &&credit::Entry| entry.kind == kind && entry.cause == receipt.receipt_id.as_str();
     entries.iter().filter(of).map(|entry| entry.credits).sum()
+}
+
+/// Whether an entry is of a call: its charge, its end, or a return after its end.
+fn is_of(entry: &credit::Entry, receipt: &ReceiptId) -> bool {
+    let rest = entry.cause.strip_prefix(receipt.as_str());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('~'))
+}
+
+/// What came back after the end.
+fn returns(entries: &[credit::Entry], receipt: &Receipt) -> i64 {
+    let own = entries.iter().filter(|entry| is_of(entry, &receipt.receipt_id) && entry.cause.contains('~'));
+    own.map(|entry| entry.credits).sum()
 }

@@ -2,13 +2,14 @@
 //! A tool's journey says what is paid for, and checks what has become of it.
 
 use base::ids::RequestId;
+use ledger::receipt::Receipt;
 use local::stack::Background;
 use local::{Options, Stack};
 use serde_json::{Value, json};
 
 use super::http::borrowed;
 use super::proxy::{Life, Proxy};
-use super::{Answer, Payer, chain, eventually, stack_with};
+use super::{Answer, Payer, books, chain, eventually, stack_with};
 
 /// The death of a process, at a request of a call.
 #[derive(Clone, Copy, Debug)]
@@ -138,4 +139,65 @@ impl Dying {
         eventually("an empty queue", || async { stack.queue.is_idle().then_some(()) }).await;
         Survived { stack, payer, request_id, job, died }
     }
+}
+
+/// A call that a token pays for while its process, the worker with it, dies; and a process that goes on.
+pub struct Resumed {
+    /// The second process.
+    pub stack: Stack,
+    pub payer: Payer,
+    /// The job, at rest.
+    pub job: Value,
+    /// False: the call needed fewer requests.
+    pub died: bool,
+}
+
+/// Buys with a token and the credits `micro`, lets the process die at request `step` of it, and waits for the end in another process.
+/// `prepare` is done for both.
+pub async fn resume(
+    step: i64,
+    last_one_arrives: bool,
+    prepare: impl Fn(Options) -> Options,
+    (micro, path, body): (u64, &str, &Value),
+) -> Resumed {
+    let database = local::database::start(None).await.expect("a database");
+    let life = Life::ending_at(i64::MAX, last_one_arrives);
+    let to_database = Proxy::start(&database, life.clone()).await;
+    let first = stack_with(|options| {
+        let options = shared(prepare(options)).with("AWS_ENDPOINT_URL", &to_database.url);
+        Options { background: Background::Worker, ..options }
+    })
+    .await;
+    let payer = Payer::with(&first, 0).await;
+    payer.give_credits(&first, micro).await;
+    let token = payer.token(&first).await;
+    let unpaid = payer.client.post(path, &[("authorization", &token)], body).await.json();
+    let quote = unpaid["context"]["quote_id"].as_str().unwrap_or_else(|| panic!("{unpaid}"));
+    let named = [("authorization", token.as_str()), ("idempotency-key", "once"), ("x-quote-id", quote)];
+    life.end_after(step);
+    let before = payer.client.try_post(path, &named, body).await;
+    // Nothing is asked meanwhile: that would count as a step.
+    for _ in 0..120 {
+        if life.is_over() || before.as_ref().is_none_or(|answer| answer.status != 202) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    let died = life.is_over();
+    first.kill().await;
+
+    let stack = stack_with(|options| shared(prepare(options)).with("AWS_ENDPOINT_URL", &database)).await;
+    local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.expect("leases");
+    let payer = payer.at(&stack);
+    let label = format!("step {step}, arrives: {last_one_arrives}");
+    let after = payer.client.post(path, &named, body).await;
+    assert!(matches!(after.status, 200 | 202), "{label}: {} {}", after.status, after.text);
+    let job = payer.finished(after.json()["request_id"].as_str().expect("an id")).await;
+    let receipts = eventually("the receipt to come to rest", || async {
+        let receipts = books::receipts(&stack.app.db, payer.agent()).await;
+        (!receipts.is_empty() && receipts.iter().all(Receipt::is_terminal)).then_some(receipts)
+    })
+    .await;
+    assert_eq!(receipts.len(), 1, "{label}: {receipts:?}");
+    Resumed { stack, payer, job, died }
 }

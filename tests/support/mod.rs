@@ -18,6 +18,7 @@ pub mod proxy;
 pub mod ranking;
 pub mod receiver;
 pub mod relay;
+pub mod rye;
 pub mod s3;
 pub mod seller;
 pub mod sns;

@@ -17,7 +17,7 @@ use ledger::seller::{self, Balance, Entry, EntryKind};
 use local::Stack;
 use market::service::{self, Service};
 use market::soul::{self, Soul, SoulPointer};
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::store::{Db, Write};
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ impl Seller {
                 soul: self.slug.clone(),
                 service: Some(SERVICE.to_owned()),
                 terms: 1,
-                split: Split::of(Usdc::from_micro(price), PlatformFee::default()),
+                split: Split::of(Usdc::from_micro(price), FeeShare::default()),
                 kept_up_to: Usdc::ZERO,
             },
             buyer: AgentId::of(wallet),

@@ -3,9 +3,11 @@
 //! - [`routes`]: the table of routes, and the middleware every router gets
 //! - [`operations`]: one description for each route; `GET /openapi.json` is made of them
 //! - [`discovery`]: llms.txt, the skill, the guides, the price list, the search for tools
+//! - [`selling`]: the routes of a function that only sells
 //!
 //! Start with [`routes`]. A route without a description fails a test.
 
 pub mod discovery;
 pub mod operations;
 pub mod routes;
+pub mod selling;

@@ -209,6 +209,7 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/.well-known/x402" },
     Route { group: "meta", method: "GET", path: "/.well-known/jwks.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/acp.json" },
+    Route { group: "meta", method: "GET", path: "/.well-known/ucp-agent.json" },
     Route { group: "meta", method: "GET", path: "/.well-known/{document}" },
     Route { group: "meta", method: "GET", path: "/openapi.json" },
     Route { group: "meta", method: "GET", path: "/docs" },

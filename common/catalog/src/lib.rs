@@ -38,7 +38,7 @@ macro_rules! sell {
 
 sell! {
     tools: vehicle_identification, web_search, web_read, email, sms, phone_number, voice;
-    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_network, tools_compute,
+    families: research, enrichment, verification, lookups, local, tools_build, tools_browser, tools_network, tools_compute, tools_commerce,
 }
 
 /// Every tool.
@@ -51,6 +51,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
         &tools_build::quote::QUOTER,
         &tools_browser::quote::QUOTER,
         &tools_compute::quote::QUOTER,
+        &tools_commerce::quote::QUOTER,
     ],
     providers,
     asked,
@@ -58,7 +59,12 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
 });
 
 /// What the worker does every hour.
-pub static CHORES: &[&Chore] = &[&tools_voice::lease::CHORE, &tools_build::lease::CHORE, &tools_network::idle::CHORE];
+pub static CHORES: &[&Chore] = &[
+    &tools_voice::lease::CHORE,
+    &tools_build::lease::CHORE,
+    &tools_commerce::watch::CHORE,
+    &tools_network::idle::CHORE,
+];
 
 fn providers(capability: Capability) -> Vec<&'static str> {
     match capability {
@@ -71,6 +77,8 @@ fn providers(capability: Capability) -> Vec<&'static str> {
         Capability::Sms => tools_sms::providers::NAMES.to_vec(),
         Capability::Voice => tools_voice::providers::NAMES.to_vec(),
         Capability::Network => tools_network::providers::NAMES.to_vec(),
+        Capability::Products => tools_commerce::providers::CATALOGS.to_vec(),
+        Capability::Purchases => tools_commerce::providers::BUYERS.to_vec(),
     }
 }
 

@@ -281,7 +281,8 @@ pub async fn engine(
     let notices = Notices::new(config)?;
     let calls = GoalCalls { app: app.clone(), queues: queues.clone(), notices, policy: policy.clone() };
     let buyer: Option<Arc<dyn Buyer>> = Some(Arc::new(calls));
-    let toolbox = Toolbox { mail_secret: keys.mail, sealer, buyer, ..app.toolbox(connections, policy)? };
+    let signer = Some(keys.receipts.clone());
+    let toolbox = Toolbox { mail_secret: keys.mail, sealer, signer, buyer, ..app.toolbox(connections, policy)? };
     let engine = Engine {
         db: app.db.clone(),
         blobs: app.blobs.clone(),

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use tools::spec::Price;
 
+use super::asking;
 use super::order::{Call, Order};
 use super::{Gate, quote_token};
 use crate::limits::{self, Class, Subject};
@@ -216,8 +217,13 @@ impl Gate {
             input: order.input.clone(),
             agent: order.agent(),
             proven: order.caller.is_some(),
+            begun: Map::new(),
         };
-        let found = (quoter.quote)(self.engine.toolbox.clone(), request).await?;
+        let is_new = async {
+            let of_caller = order.caller.as_ref().map(|caller| Subject::of(caller, Class::Begin));
+            limits::take(&self.app, of_caller.unwrap_or_else(Subject::source), Class::Begin).await.map(drop)
+        };
+        let found = asking::ask(&self.engine.toolbox, quoter, request, order.purchase(), is_new).await?;
         let validity = self.app.config.payments.quote_validity(order.tool.quote_ttl);
         let quote = Quote::offer(order.purchase(), order.agent(), found.price, self.app.clock.now(), validity);
         keep(&self.app.db, &quote, order.agent(), &found).await?;

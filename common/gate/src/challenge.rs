@@ -471,7 +471,7 @@ mod tests {
     use base::encoding::base64_any;
     use catalog::CATALOG;
     use ledger::payments::quote::Purchase;
-    use platform::config::PlatformFee;
+    use platform::config::FeeShare;
     use serde_json::Map;
     use tools::spec::{MARKET, TOP_UP};
 
@@ -491,7 +491,7 @@ mod tests {
             service: Some("statistics".to_owned()),
             terms: 3,
             price: Usdc::from_micro(500_000),
-            fee: PlatformFee::default(),
+            fee: FeeShare::default(),
             kept_up_to: Usdc::from_micro(summary.len() as u64 % 2),
             kept_up_to_without_quote: Usdc::ZERO,
             lane: Lane::Souls,

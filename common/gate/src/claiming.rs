@@ -125,7 +125,7 @@ impl Gate {
             && sale.payment.is_some()
             && !order.tool.sells_credits
             // It spends the money.
-            && !order.tool.buys
+            && order.tool.fee.is_none()
             // A seller's work starts only after settlement.
             && order.listing.is_none()
             && order.binding.is_none()

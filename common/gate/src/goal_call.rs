@@ -27,6 +27,7 @@ use tools::{ToolError, Toolbox};
 use crate::app::App;
 use crate::approvals::approval::{ApprovalId, Status};
 use crate::approvals::{GateCall, GateVerdict, Notices, gate_check, store as approvals};
+use crate::asking;
 use crate::claim_writes::{ClaimPart, ClaimWrites};
 use crate::jobs::engine::{self, Queues};
 use crate::jobs::input::StoredInput;
@@ -107,8 +108,15 @@ impl GoalCalls {
         let quoter = self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name);
         let what = || ApiError::NotConfigured { what: format!("quoter for {}", order.tool.name) };
         let quoter = quoter.ok_or_else(what)?;
-        let request = QuoteRequest { tool: order.tool, input: order.input.clone(), agent, proven: true };
-        let asked = (quoter.quote)(toolbox.clone(), request).await?;
+        let input = order.input.clone();
+        let request = QuoteRequest { tool: order.tool, input, agent, proven: true, begun: Map::new() };
+        let asked = match asking::ask(toolbox, quoter, request, order.purchase(), async { Ok(()) }).await {
+            // The driver comes back.
+            Err(pending @ ApiError::QuotePending { .. }) => {
+                return Err(Stop::Failed(StoreError::new(pending.message())));
+            }
+            asked => asked?,
+        };
         (order.tool.check_quoted)(&order.input, &asked.locked)?;
         (order.tool.check_stored)(toolbox, &order.input, &asked.locked, agent, true).await?;
         (quoter.check)(toolbox, &order.input, &asked.locked, agent, true).await?;

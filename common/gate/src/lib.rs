@@ -33,6 +33,7 @@ pub mod answer;
 pub mod app;
 pub mod approvals;
 mod asked;
+mod asking;
 pub mod challenge;
 pub mod checkout_binding;
 mod claim_writes;

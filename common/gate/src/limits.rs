@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `paid`, `expensive` | paid calls with a proven payer | agent |
 //! | `quote` | prices, dry runs and refused payments of proven callers; questions to the moderation server | agent; without a proof the source address |
+//! | `begin` | questions for prices that begin something at a provider | agent; without a proof the source address |
 //! | `search` | searches of the marketplace | source address |
 //! | `read`, `write` | free routes of an agent or a seller, by method | agent, or soul; writes of tokens separately |
 //! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; tokens separately |
@@ -75,6 +76,8 @@ pub enum Class {
     /// Prices told to a proven caller that buys nothing. Counted apart from `Read`, so that asking for prices does not use
     /// up what the polling of jobs needs.
     Quote,
+    /// Questions for prices that begin something at a provider ([`tools::quoting::Quoter::begins`]): it has limits of its own.
+    Begin,
     Read,
     Write,
     /// Writes that stop spending, and a proven wallet's lists of tokens and freezes.
@@ -131,6 +134,7 @@ impl Class {
             Class::Paid => Limit { name: "paid", count: 60, window: MINUTE },
             Class::Expensive => Limit { name: "expensive", count: 10, window: MINUTE },
             Class::Quote => Limit { name: "quote", count: 120, window: MINUTE },
+            Class::Begin => Limit { name: "begin", count: 20, window: DAY },
             Class::Read => Limit { name: "read", count: 120, window: MINUTE },
             Class::Write => Limit { name: "write", count: 60, window: MINUTE },
             Class::Stop => Limit { name: "stop", count: 60, window: MINUTE },

@@ -14,7 +14,7 @@ use ledger::payments::quote::Purchase;
 use ledger::payments::wire::Payment;
 use ledger::receipt;
 use platform::auth::{AgentName, Caller, Scope, Session};
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::http::headers::CallHeaders;
 use platform::http::{ApiError, MarketError, headers, read_body};
 use platform::net::FetchPolicy;
@@ -51,7 +51,7 @@ pub struct Listing {
     /// micro-USDC
     pub price: Usdc,
     /// The platform's fee on this sale.
-    pub fee: PlatformFee,
+    pub fee: FeeShare,
     /// The most that is kept of the price if the work fails, in micro-USDC.
     pub kept_up_to: Usdc,
     /// The same for a purchase without a quote. After the seller raised this limit, the earlier, lower one applies here

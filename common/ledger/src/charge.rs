@@ -197,6 +197,18 @@ impl Charge {
         self.end(db, of, counts.checked_sub(self.credits).unwrap_or_default())
     }
 
+    /// The writes after which `back` of an ended charge no longer counts.
+    pub fn give_back(&self, db: &Db, of: Purchase<'_>, back: Usdc) -> Result<Vec<Write>, StoreError> {
+        if self.counted == Usdc::ZERO {
+            return Ok(Vec::new());
+        }
+        let mut writes = vec![day::give_back(db, of.agent, self.counted(of), back)?];
+        if let Some(token) = self.of_life() {
+            writes.push(token_spend::give_back(db, of.agent, token, back)?);
+        }
+        Ok(writes)
+    }
+
     /// The writes that put an ended charge in flight again, because its signed part disappeared from the chain.
     pub fn resume(&self, db: &Db, of: Purchase<'_>) -> Result<Vec<Write>, StoreError> {
         if self.counted == Usdc::ZERO {

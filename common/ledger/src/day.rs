@@ -272,15 +272,27 @@ fn add_under_caps(
 pub fn end(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
     let mut adds = "#in_flight :minus".to_owned();
     if back > Usdc::ZERO {
-        let (tool, payee) = (tool_part(counted.tool), payee_part(counted.payee));
-        adds.push_str(&format!(", #committed :back, #{tool} :back, #{payee} :back"));
-        if let Some(token) = counted.token {
-            adds.push_str(&format!(", #{} :back", token_part(token)));
-        }
+        adds.push_str(&format!(", {}", back_parts(counted)));
     }
     let write = Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {adds}"))
         .bind("minus", minus(counted.amount)?)?;
     if back > Usdc::ZERO { write.bind("back", minus(back)?) } else { Ok(write) }
+}
+
+/// The write after which `back` (micro-USDC) of an ended charge no longer counts.
+pub fn give_back(db: &Db, agent: AgentId, counted: Counted<'_>, back: Usdc) -> Result<Write, StoreError> {
+    Write::update(&db.tables.ledger, key(agent, counted.day), &format!("ADD {}", back_parts(counted)))
+        .bind("back", minus(back)?)
+}
+
+/// The parts of a day that count less when something comes back.
+fn back_parts(counted: Counted<'_>) -> String {
+    let mut parts =
+        format!("#committed :back, #{} :back, #{} :back", tool_part(counted.tool), payee_part(counted.payee));
+    if let Some(token) = counted.token {
+        parts.push_str(&format!(", #{} :back", token_part(token)));
+    }
+    parts
 }
 
 /// The write that puts an ended charge in flight again.

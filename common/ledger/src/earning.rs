@@ -6,7 +6,7 @@
 use base::clock::Timestamp;
 use base::ids::{AgentId, ReceiptId, RequestId};
 use base::money::Usdc;
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Licence {
     pub fn split(&self) -> Split {
         match self.fee.and_then(|fee| Some(Split { fee, revenue: self.price.checked_sub(fee)? })) {
             Some(split) => split,
-            None => Split::of(self.price, PlatformFee::default()),
+            None => Split::of(self.price, FeeShare::default()),
         }
     }
 }

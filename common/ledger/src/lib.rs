@@ -19,6 +19,7 @@
 //! | [`maturing`] | earnings paid by card, which wait before they can be paid out |
 //! | [`payments`] | x402 payments: reading, verifying, settling |
 //! | [`surge`] | days far above the usual spending |
+//! | [`returned`] | money that comes back after a call has ended |
 //! | [`receipt`], [`signing`] | a signed receipt for every charge |
 //! | [`value`] | what the agent reports that its purchases brought |
 //! | [`notifications`], [`webhooks`] | what agents are told |
@@ -46,6 +47,7 @@ pub mod payments;
 pub mod payout;
 pub mod purse;
 pub mod receipt;
+pub mod returned;
 pub mod seller;
 pub mod signing;
 pub mod surge;

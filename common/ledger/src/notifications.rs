@@ -68,6 +68,8 @@ pub enum NotificationKind {
     SiteExpiring,
     /// A goal waits for its owner's answer.
     GoalWaiting,
+    /// A purchase moved: it was sent, delivered, cancelled or paid back.
+    OrderUpdated,
 }
 
 /// A notification to raise.

@@ -3,7 +3,7 @@
 
 use base::money::Usdc;
 use gate::work::model::Outline;
-use platform::config::{ModelPrices, PlatformFee};
+use platform::config::{FeeShare, ModelPrices};
 use tools::spec::Catalog;
 
 use super::service::{Conditions, Executor, Service, Terms};
@@ -38,7 +38,7 @@ pub fn outline<'a>(catalog: &Catalog, text: TextOf<'a>, terms: &'a Terms, descri
 pub fn too_cheap(
     catalog: &Catalog,
     model: Option<ModelPrices>,
-    fee: PlatformFee,
+    fee: FeeShare,
     text: TextOf<'_>,
     service: &Service,
 ) -> Option<Usdc> {
@@ -54,7 +54,7 @@ pub fn too_cheap(
 pub fn most_input_bytes(
     catalog: &Catalog,
     model: Option<ModelPrices>,
-    fee: PlatformFee,
+    fee: FeeShare,
     text: TextOf<'_>,
     terms: &Terms,
     description: Option<&str>,

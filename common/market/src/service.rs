@@ -9,7 +9,7 @@ use base::money::Usdc;
 use gate::work::Usage;
 use gate::work::checks::Check;
 use ledger::fee::Split;
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::store::db::Query;
 use platform::store::{Blobs, Db, Key, StoreError};
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,7 @@ pub struct Service {
 pub struct Conditions {
     /// The deployment has a model.
     pub has_model: bool,
-    pub fee: PlatformFee,
+    pub fee: FeeShare,
 }
 
 impl Terms {
@@ -299,7 +299,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(1800);
 
     fn on() -> Conditions {
-        Conditions { has_model: true, fee: PlatformFee::default() }
+        Conditions { has_model: true, fee: FeeShare::default() }
     }
 
     fn terms(executor: &str, price: u64, tool_budget: u64) -> Terms {

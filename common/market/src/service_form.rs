@@ -7,7 +7,7 @@ use gate::work::allowance::may_be_used;
 use gate::work::checks::{self, Case, Check};
 use ledger::fee::Split;
 use ledger::webhooks::form::check_address;
-use platform::config::{ModelPrices, PlatformFee};
+use platform::config::{FeeShare, ModelPrices};
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value};
 use tools::spec::Catalog;
@@ -66,7 +66,7 @@ pub struct DeploymentLimits<'a> {
     /// Prices of the deployment's model, if it has one.
     pub model: Option<ModelPrices>,
     /// The platform's fee.
-    pub fee: PlatformFee,
+    pub fee: FeeShare,
     /// The text of the soul that offers the service.
     pub text: TextOf<'a>,
     /// The addresses that webhooks may use.

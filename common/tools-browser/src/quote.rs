@@ -35,6 +35,7 @@ pub static QUOTER: Quoter = Quoter {
             check_files(toolbox, input, agent, proven).await
         })
     },
+    begins: false,
 };
 
 /// What a quote fixes for the work.

@@ -7,6 +7,7 @@ use base::ids::RequestId;
 use base::input::{Field, FieldError, Format, Kind};
 use base::money::Usdc;
 use http::StatusCode;
+use platform::config::PLATFORM_FEE;
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use serde_json::{Map, Value, json};
@@ -67,6 +68,7 @@ pub static SPEC: ToolSpec = ToolSpec {
     expensive: true,
     keeps_record: true,
     buys: true,
+    fee: Some(PLATFORM_FEE),
     category: "infrastructure",
     deadline: runs::DEADLINE,
     retention: KEPT,

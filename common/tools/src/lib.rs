@@ -50,6 +50,7 @@ use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use evm::Address;
 use ledger::budget::Budget;
+use ledger::signing::ReceiptSigner;
 use platform::config::Config;
 use platform::net::{FetchPolicy, Fetcher, PlainHttp};
 use platform::providers::{Browser, Dns, Model, Outbound};
@@ -188,6 +189,8 @@ pub struct Toolbox {
     pub job_queue: Option<Arc<dyn Queue>>,
     /// Queue of received mail. `None` in functions that are not told of any.
     pub mail_queue: Option<Arc<dyn Queue>>,
+    /// Signs receipts that are revised after their call. `None` in functions without the service's secret.
+    pub signer: Option<ReceiptSigner>,
     /// Buys calls for goals. `None` where no goal is driven.
     pub buyer: Option<Arc<dyn Buyer>>,
     /// Begins jobs that no call buys. `None` in tests of single tools.
@@ -248,6 +251,7 @@ impl Toolbox {
             index_queue: None,
             job_queue: None,
             mail_queue: None,
+            signer: None,
             buyer: None,
             begin_job: None,
             clock,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::Toolbox;
 use crate::availability::Lacking;
 use crate::snapshot;
-use crate::spec::{Need, ToolSpec};
+use crate::spec::{Need, PRODUCTS, ToolSpec};
 
 impl Toolbox {
     /// What is missing for this call, as text that follows "this deployment has no". `None` if nothing is missing.
@@ -40,6 +40,7 @@ impl Toolbox {
             Need::Mail => Ok(self.config.mail.smtp_url.is_some() || cfg!(feature = "local-outbox")),
             Need::Browser => Ok(self.browser.is_some()),
             Need::Copy(name) => Ok(snapshot::in_force(&*self.blobs, name).await?.is_some()),
+            Need::Products => Ok(self.blobs.get(PRODUCTS).await?.is_some()),
             Need::Pages => self.index.has_pages(&self.db).await,
             Need::Nobody(_) => Ok(false),
         }

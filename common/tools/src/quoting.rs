@@ -28,6 +28,9 @@ pub struct Quoter {
     pub quote: fn(Arc<Toolbox>, QuoteRequest) -> BoxFuture<'static, Result<AskedPrice, ApiError>>,
     /// Checks what a call that redeems a quote names beside it, before a payment is asked for and again before it is taken.
     pub check: CheckNamed,
+    /// Asking begins something at a provider, which a repeated request goes on with ([`QuoteRequest::begun`]). So new questions of a
+    /// source are limited by the day.
+    pub begins: bool,
 }
 
 /// The call whose price is asked for.
@@ -41,6 +44,8 @@ pub struct QuoteRequest {
     pub agent: Option<AgentId>,
     /// The caller proved to be the agent.
     pub proven: bool,
+    /// What an earlier request for the same purchase has begun ([`ApiError::QuotePending`]); empty at first.
+    pub begun: Map<String, Value>,
 }
 
 /// A price, with what it is based on.

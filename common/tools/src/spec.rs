@@ -157,10 +157,8 @@ impl Catalog {
     /// Why the operator sets no price of this name; `None` if it is a tool's.
     fn why_not_priced(&self, name: &str) -> Option<String> {
         let why = if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
-            if !tool.buys {
-                return None;
-            }
-            "whose price is what it may spend; its fee is platform_fee"
+            let fee = tool.fee?;
+            return Some(format!("PRICES names {name:?}, whose price is what it may spend; its fee is {fee}"));
         } else if MARKET.iter().any(|tool| tool.name == name) {
             "whose price the sellers set"
         } else if TOP_UP.name == name {
@@ -260,9 +258,11 @@ pub struct ToolSpec {
     /// when its attempts are used up, or because its input is lost) then runs once more, with [`crate::Task::is_over`], and is
     /// charged by the record. What souls sell may not call it.
     pub keeps_record: bool,
-    /// Its work buys other calls for its owner, from a purse that its price fills ([`crate::buying`]). It begins only after its money has
-    /// arrived.
+    /// Its work buys other calls for its owner, from a purse that its price fills ([`crate::buying`]).
     pub buys: bool,
+    /// The price passes money on to others, so `PRICES` cannot set it: the name in `PRICES` of the fee that is added. The work begins
+    /// only after the money has arrived.
+    pub fee: Option<&'static str>,
     /// The free route that gives a quote. Callers must ask there first; the tool's own path then refuses a call without a
     /// quote id. `None`: the tool's own path gives the quote, as for any tool.
     pub quote_path: Option<&'static str>,
@@ -333,11 +333,16 @@ pub enum Need {
     Browser,
     /// The operator's imported copy of the register with this name.
     Copy(&'static str),
+    /// The operator's imported feed of products.
+    Products,
     /// Pages in this service's own index.
     Pages,
     /// Something that no deployment has yet; the text follows "this deployment has no".
     Nobody(&'static str),
 }
+
+/// The blob that says which imported products are current.
+pub const PRODUCTS: &str = "snapshots/products/pointer.json";
 
 /// Text that follows "this deployment has no", with the setting or command that adds it.
 impl fmt::Display for Need {
@@ -348,6 +353,7 @@ impl fmt::Display for Need {
             Need::Mail => f.write_str("mail relay (SMTP_URL)"),
             Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
+            Need::Products => f.write_str("feed of products (import-products)"),
             Need::Pages => f.write_str("page in its own index yet"),
             Need::Nobody(what) => f.write_str(what),
         }
@@ -426,6 +432,7 @@ impl ToolSpec {
         waits_for_person: false,
         keeps_record: false,
         buys: false,
+        fee: None,
         quote_path: None,
         quote_ttl: None,
         quoted_fields: &[],

@@ -2,37 +2,13 @@
 
 use std::sync::Arc;
 
-use api::routes;
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::response::Response;
-use axum::routing::post;
-use gate::{Call, Gate};
-use platform::http::read_body;
-use tools::spec::ToolSpec;
+use gate::Gate;
 
 /// The group's name in the catalog and in the table of routes.
 pub const GROUP: &str = "builds";
 
 /// No tool runs here.
 pub fn router(gate: Arc<Gate>) -> Router {
-    let mut router = Router::new();
-    for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == GROUP) {
-        for path in tool.paths {
-            let sell = move |State(gate): State<Arc<Gate>>, request: Request| sell(gate, tool, request);
-            router = router.route(path, post(sell));
-        }
-    }
-    routes::finish(router.with_state(gate))
-}
-
-/// A paid tool of the catalog.
-async fn sell(gate: Arc<Gate>, tool: &'static ToolSpec, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let resource = gate.app.resource_url(&parts);
-    let answer = async {
-        let body = read_body(body, gate::MAX_BODY_BYTES).await?;
-        gate.call(Call { tool, listing: None, resource: &resource, headers: &parts.headers, body }).await
-    };
-    gate::respond(answer.await)
+    api::selling::router(gate, GROUP)
 }

@@ -59,6 +59,7 @@ pub fn groups(
         (builds::GROUP, builds::router(gate.clone())),
         (browser::GROUP, browser::router(gate.clone())),
         (network::GROUP, network::router(gate.clone())),
+        (commerce::GROUP, commerce::router(gate.clone())),
         (compute::GROUP, compute::router(gate.clone())),
         (knowledge::GROUP, knowledge::router(gate)),
     ])

@@ -22,6 +22,7 @@ use platform::http::{ApiError, Kept, Segment, json, public_json};
 use platform::store::StoreError;
 use serde_json::json;
 use tools::availability::Lacking;
+use tools_commerce::providers::shopify;
 
 pub use status::Queues;
 use status::Watch;
@@ -78,6 +79,7 @@ pub fn router(app: App, queues: Queues) -> Router {
         .route("/.well-known/jwks.json", get(jwks))
         .route("/.well-known/x402", get(x402))
         .route("/.well-known/acp.json", get(acp))
+        .route(shopify::PROFILE, get(ucp_agent))
         .route("/openapi.json", get(openapi))
         .route("/docs", get(docs))
         .route("/docs/{asset}", get(docs_asset))
@@ -209,6 +211,11 @@ async fn statistics(State(meta): State<Meta>) -> Response {
 /// `GET /.well-known/acp.json`: where agent platforms open checkout sessions.
 async fn acp(State(meta): State<Meta>, headers: HeaderMap) -> Response {
     public_json(&market::checkout::manifest::discovery(&meta.app.origin(&headers)), 3600)
+}
+
+/// `GET /.well-known/ucp-agent.json`: what catalogs of products read about their caller.
+async fn ucp_agent() -> Response {
+    public_json(&shopify::profile(), 3600)
 }
 
 /// `GET /.well-known/jwks.json`: the keys receipts are signed with.

@@ -128,6 +128,10 @@ pub async fn polled(app: &App, job: &Job) -> Result<Value, ApiError> {
         && let Some(tracking) = tools_sms::send::tracking(&app.db, job.agent, job.request_id).await?
     {
         body["sms_tracking"] = tracking;
+    } else if job.tool == tools_commerce::buy::SPEC.name
+        && let Some(order) = tools_commerce::order::load(&app.db, job.request_id).await?
+    {
+        body["order_tracking"] = tools_commerce::tracking::shown(&order);
     }
     Ok(body)
 }

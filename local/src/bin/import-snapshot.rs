@@ -8,30 +8,15 @@
 //! the local stack keeps its blobs. Functions read the new copy with their next call.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use base::clock::Clock;
-use catalog::CATALOG;
-use gate::app::App;
-use local::blobs::FolderBlobs;
-use platform::config::Config;
-use platform::connections::Connections;
-use platform::store::Blobs;
+use local::operator;
 use tools::snapshot;
 use tools_lookups::lookups::{import, row};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run().await {
-        Ok(done) => {
-            platform::http::log::print(format_args!("{done}"));
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    operator::exit(run().await)
 }
 
 async fn run() -> Result<String, String> {
@@ -61,7 +46,7 @@ async fn run() -> Result<String, String> {
     if records.is_empty() {
         return Err(format!("{file} has no records; {stays}"));
     }
-    let blobs = blobs()?;
+    let blobs = operator::blobs()?;
     let before = snapshot::in_force(&*blobs, name).await.map_err(|error| error.to_string())?;
     let doubts = import::doubts(name, as_of, records.len(), others.is_some(), before.as_ref());
     if !doubts.is_empty() && !is_forced {
@@ -74,19 +59,4 @@ async fn run() -> Result<String, String> {
     };
     let (count, bytes, generation) = (done.records, done.bytes, done.generation);
     Ok(format!("{name} of {as_of}: {count} records, {bytes} bytes unpacked, generation {generation}; {replaced}"))
-}
-
-fn blobs() -> Result<Arc<dyn Blobs>, String> {
-    if let Ok(folder) = std::env::var("BLOB_FOLDER") {
-        return Ok(Arc::new(FolderBlobs::new(folder.into(), "http://localhost", Clock::system())));
-    }
-    // PAY_TO is required by the configuration but not used here.
-    let nowhere = "0x0000000000000000000000000000000000000001";
-    let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
-    if variable("BLOB_BUCKET").is_none() {
-        return Err("set BLOB_BUCKET, or for the local stack BLOB_FOLDER=.local/blobs".to_owned());
-    }
-    let config = Config::read(variable).map_err(|errors| errors.to_string())?;
-    let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    Ok(App::new(Arc::new(config), &connections, &CATALOG).blobs)
 }

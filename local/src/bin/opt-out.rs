@@ -4,37 +4,19 @@
 //! not who they are.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use catalog::CATALOG;
-use gate::app::App;
-use platform::config::Config;
-use platform::connections::Connections;
+use local::operator;
 use tools_people::opt_out::{self, Mark};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run().await {
-        Ok(done) => {
-            platform::http::log::print(format_args!("{done}"));
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    operator::exit(run().await)
 }
 
 async fn run() -> Result<String, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // PAY_TO is required by the configuration but not used here.
-    let nowhere = "0x0000000000000000000000000000000000000001";
-    let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
-    let config = Config::read(variable).map_err(|errors| errors.to_string())?;
-    let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    let app = App::new(Arc::new(config), &connections, &CATALOG);
+    let app = operator::app()?;
     let mark =
         |text: &str| Mark::parse(text).ok_or_else(|| format!("{text} is not an address, a domain or a profile's URL"));
     let failed = |error: platform::store::StoreError| error.to_string();

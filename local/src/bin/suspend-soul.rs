@@ -2,27 +2,14 @@
 //! functions do: `TABLE_PREFIX`, `AWS_REGION` and credentials, or `AWS_ENDPOINT_URL` of the local stack.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use catalog::CATALOG;
-use gate::app::App;
+use local::operator;
 use market::registry;
-use platform::config::Config;
-use platform::connections::Connections;
 use platform::store::WriteError;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run().await {
-        Ok(done) => {
-            platform::http::log::print(format_args!("{done}"));
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    operator::exit(run().await)
 }
 
 async fn run() -> Result<String, String> {
@@ -32,12 +19,7 @@ async fn run() -> Result<String, String> {
         _ => return Err("usage: suspend-soul <slug> on|off".to_owned()),
     };
     let slug = slug.parse().map_err(|what| format!("{slug} {what}"))?;
-    // PAY_TO is required by the configuration but not used here.
-    let nowhere = "0x0000000000000000000000000000000000000001";
-    let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
-    let config = Config::read(variable).map_err(|errors| errors.to_string())?;
-    let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    let app = App::new(Arc::new(config), &connections, &CATALOG);
+    let app = operator::app()?;
     match registry::suspend(&app, &slug, suspended).await {
         Ok(()) if suspended => Ok(format!("{slug} is off the market; to put it back: suspend-soul {slug} off")),
         Ok(()) => Ok(format!("{slug} is on the market")),

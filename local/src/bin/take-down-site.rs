@@ -3,24 +3,13 @@
 
 use std::process::ExitCode;
 
-use platform::config::Config;
-use platform::connections::Connections;
-use platform::store::Db;
+use local::operator;
 use tools_build::site::{self, Switched};
 use uuid::Uuid;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    match run().await {
-        Ok(done) => {
-            platform::http::log::print(format_args!("{done}"));
-            ExitCode::SUCCESS
-        }
-        Err(what) => {
-            eprintln!("{what}");
-            ExitCode::FAILURE
-        }
-    }
+    operator::exit(run().await)
 }
 
 async fn run() -> Result<String, String> {
@@ -32,13 +21,8 @@ async fn run() -> Result<String, String> {
     // Also its address, which ends with the id.
     let id = build.trim_end_matches('/').rsplit(['/', '-']).next().filter(|id| id.len() == 32).unwrap_or(build);
     let build = Uuid::try_parse(id).map_err(|_| format!("{build} is no build id and no address of a site"))?;
-    // PAY_TO is required by the configuration but not used here.
-    let nowhere = "0x0000000000000000000000000000000000000001";
-    let variable = |name: &str| std::env::var(name).ok().or_else(|| (name == "PAY_TO").then(|| nowhere.to_owned()));
-    let config = Config::read(variable).map_err(|errors| errors.to_string())?;
-    let connections = Connections::open(&config).map_err(|error| error.to_string())?;
-    let db = Db::new(connections.aws.dynamodb(), config.tables);
-    match site::switch(&db, build, is_down).await.map_err(|error| error.to_string())? {
+    let app = operator::app()?;
+    match site::switch(&app.db, build, is_down).await.map_err(|error| error.to_string())? {
         Switched::Done if is_down => Ok(format!("{build} is taken down; to put it back: take-down-site {build} off")),
         Switched::Done => Ok(format!("{build} is shown")),
         Switched::NoSite => Err(format!("there is no site {build}")),

@@ -49,6 +49,7 @@ pub const FAMILIES: &[Family] = &[
         "messages, invitations, reactions and profiles, with an account that its owner connects",
         &["linkedin_"],
     ),
+    family("shopping", "Shopping", "finds products in shops, and buys them", &["commerce"]),
     family("sites", "Websites", "builds, hosts and changes a website from a brief", &["build"]),
     family(
         "register",

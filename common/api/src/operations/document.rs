@@ -33,13 +33,14 @@ pub struct Facts<'a> {
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
-const TAGS: [(&str, &str, &str); 18] = [
+const TAGS: [(&str, &str, &str); 19] = [
     ("knowledge", "Tools", "The tools for sale. Every call is paid"),
     ("messaging", "Messages", "E-mail and texts: sending, your domains, your numbers, your inboxes"),
     ("voice", "Calls", "Voice: placing calls, how your numbers answer, the calls that they took"),
     ("builds", "Sites", "Websites from briefs, built, checked, hosted and changed"),
     ("compute", "Goals", "Objectives that are planned and reached in several calls, within a budget"),
     ("network", "Professional network", "Accounts of the professional network, and what agents do with them"),
+    ("commerce", "Shopping", "Products in shops, searched and bought"),
     ("browser", "Browser", "Tasks on real pages, done in a browser"),
     ("credits", "Credits", "Prepaid credits, bought with USDC or by card"),
     ("checkout", "Checkout", "Checkout sessions for agent platforms: strict ACP, and a simpler form"),

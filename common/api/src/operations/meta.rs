@@ -244,6 +244,8 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[(404, "not_found"), (503, "provider_unavailable")]),
     Operation::get("/.well-known/acp.json", "getAcp", "Where agent platforms open checkout sessions")
         .answers(&[Answer::ok("ACP's discovery document", Shape::Object(ACP))]),
+    Operation::get("/.well-known/ucp-agent.json", "getUcpAgent", "What catalogs of products read about this service")
+        .answers(&[Answer::ok("A profile of the Universal Commerce Protocol", Shape::Map(&Shape::Any))]),
     Operation::get("/openapi.json", "getOpenApi", "This document")
         .answers(&[kept("OpenAPI 3.1", Shape::Map(&Shape::Any)), KNOWN]),
     Operation::get("/docs", "getDocs", "This document as a page for people").answers(&[Answer::other(

@@ -64,9 +64,22 @@ pub static REQUEST: Named = Named {
         may("progress", Shape::Object(PROGRESS)).about("Progress of long work"),
         may("email_tracking", Shape::Object(TRACKING)).about("For sent e-mail: what became of it so far"),
         may("sms_tracking", Shape::Object(super::sms::TRACKING)).about("For sent texts: what became of them so far"),
+        may("order_tracking", Shape::Object(ORDER)).about("For purchases: where the order and its parcels are"),
         may("domain_info", Shape::Object(DOMAIN)).about("For sent e-mail: the sender's domain"),
     ]),
 };
+
+static ORDER: &[Member] = &[
+    has("status", Shape::Text).about(
+        "pending, submitting, placed, failed or unknown; then of its parcels: ordered, delayed, shipped, out_for_delivery, delivered, canceled",
+    ),
+    has("order_id", Shape::OrNull(&Shape::Text)),
+    has("carrier", Shape::OrNull(&Shape::Text)),
+    has("tracking_number", Shape::OrNull(&Shape::Text)),
+    has("tracking_url", Shape::OrNull(&Shape::Text)),
+    has("updated_at", Shape::OrNull(&Shape::Time)).about("When the shop last said something new"),
+    has("returned_usdc", Shape::OrNull(&Shape::Text)).about("Paid back after the end, in USDC"),
+];
 
 const SPENT: &str = "What it adds to your spending: the price, until it is known what is kept of it; 0 for bought credits and for payments that failed";
 

@@ -10,7 +10,7 @@ use base::digest;
 use base::encoding::{base64_any, base64_url};
 use base::ids::{AgentId, RequestId};
 use base::money::Usdc;
-use platform::config::PlatformFee;
+use platform::config::FeeShare;
 use platform::http::ApiError;
 use ring::hmac;
 use subtle::ConstantTimeEq;
@@ -45,7 +45,7 @@ pub struct Quote {
     /// The quoted version of a seller's terms; 0 for our own tools.
     pub terms: u32,
     /// The platform's fee on a seller's sale when the quote was given.
-    pub fee: PlatformFee,
+    pub fee: FeeShare,
     binding: [u8; 16],
 }
 
@@ -79,12 +79,12 @@ impl Quote {
         // Whole seconds: the token carries no fractions.
         let (given, expires) = (Timestamp::from_secs(now.secs()), Timestamp::from_secs(now.plus(validity).secs()));
         let binding = binding(purchase, agent);
-        let (uid, fee) = (digest::random(), PlatformFee::default());
+        let (uid, fee) = (digest::random(), FeeShare::default());
         Quote { uid, given, expires, amount, credits: Usdc::ZERO, terms: 0, fee, binding }
     }
 
     /// The same quote, for this version of a seller's terms and at this platform fee.
-    pub fn under_terms(self, terms: u32, fee: PlatformFee) -> Quote {
+    pub fn under_terms(self, terms: u32, fee: FeeShare) -> Quote {
         Quote { terms: terms.min(MAX_TERMS), fee, ..self }
     }
 
@@ -160,7 +160,7 @@ impl Quote {
             amount: Usdc::from_micro(u64::from_be_bytes(body[29..37].try_into().ok()?)),
             credits: Usdc::from_micro(u64::from_be_bytes(body[37..45].try_into().ok()?)),
             // Zero in quotes from before the fee could be changed.
-            fee: PlatformFee::of_percent(body[45]).unwrap_or_default(),
+            fee: FeeShare::of_percent(body[45]).unwrap_or_default(),
             terms: u32::from_be_bytes([0, body[46], body[47], body[48]]),
             binding: body[49..65].try_into().ok()?,
         })
@@ -234,7 +234,7 @@ mod tests {
         let (payer, purchase) = (AgentId::of(Address::ZERO), Purchase { tool: "soul", body: &[1; 32] });
         for (terms, percent) in [(1, 1), (300, 20), (MAX_TERMS, 50)] {
             let quote = Quote::offer(purchase, None, Usdc::from_micro(10_000), NOW, VALIDITY)
-                .under_terms(terms, PlatformFee::of_percent(percent).unwrap());
+                .under_terms(terms, FeeShare::of_percent(percent).unwrap());
             assert_eq!(Quote::redeem(&quote.to_token(&key()), &key(), purchase, payer, NOW), Ok(quote));
             assert_eq!((quote.terms, quote.fee.percent()), (terms, percent));
         }

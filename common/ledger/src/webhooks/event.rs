@@ -30,6 +30,8 @@ pub enum EventKind {
     VoiceInboundCompleted,
     #[serde(rename = "goal.updated")]
     GoalUpdated,
+    #[serde(rename = "order.updated")]
+    OrderUpdated,
     /// Events of a checkout, in the format of ACP (Agentic Commerce Protocol).
     #[serde(rename = "order_create")]
     OrderCreate,
@@ -42,7 +44,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The types an endpoint may subscribe to, with their descriptions.
-    pub const SUBSCRIBABLE: [(EventKind, &'static str); 13] = [
+    pub const SUBSCRIBABLE: [(EventKind, &'static str); 14] = [
         (EventKind::RequestCompleted, "A job of yours is done"),
         (EventKind::RequestFailed, "A job of yours failed"),
         (EventKind::CreditIssued, "The price of a call came back as credits"),
@@ -54,6 +56,7 @@ impl EventKind {
         (EventKind::SmsReceived, "A text has arrived at your number"),
         (EventKind::VoiceInboundCompleted, "A call that your number answered has ended"),
         (EventKind::GoalUpdated, "A goal of yours waits for your answer"),
+        (EventKind::OrderUpdated, "A purchase of yours moved: sent, delivered, cancelled, paid back"),
         (EventKind::OrderCreate, "A checkout became an order"),
         (EventKind::OrderUpdate, "An order changed"),
     ];
@@ -71,6 +74,7 @@ impl EventKind {
             EventKind::SmsReceived => "sms.received",
             EventKind::VoiceInboundCompleted => "voice.inbound.completed",
             EventKind::GoalUpdated => "goal.updated",
+            EventKind::OrderUpdated => "order.updated",
             EventKind::OrderCreate => "order_create",
             EventKind::OrderUpdate => "order_update",
             EventKind::Test => "webhook.test",

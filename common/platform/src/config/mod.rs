@@ -25,7 +25,7 @@ use rust_decimal::Decimal;
 
 pub use email::EmailConfig;
 pub use platforms::{Platform, Platforms};
-pub use price_table::{PlatformFee, PriceTable};
+pub use price_table::{COMMERCE_FEE, FeeShare, PLATFORM_FEE, PriceTable};
 pub use prices::{ModelPrices, Tokens};
 pub use providers::{Capability, ProvidersConfig, is_header};
 pub use settings_file::{SETTINGS_FILE, SettingsFile};
@@ -55,6 +55,8 @@ pub struct Config {
     /// `HOST_PLACES`: how many workers at once may wait for hosts that callers name, from 2 to 250; the others settle
     /// payments and do other work. Default 10, half of the template's workers.
     pub host_places: u8,
+    /// `COMMERCE_MAX_USDC`: the most that a shop may take for one purchase, without the fee; at most 5,000. Default 500.
+    pub largest_purchase: Usdc,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     /// `PRICES`: the operator's prices.
@@ -486,6 +488,7 @@ impl Config {
             token_prefixes: env.token_prefixes(),
             rate_limit_scale: env.rate_limit_scale(),
             host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
+            largest_purchase: env.largest_purchase(),
             chain,
             payments,
             prices: PriceTable::read(&mut env),
@@ -533,6 +536,15 @@ impl Reader<'_> {
 
     fn text(&self, name: &str) -> Option<String> {
         (self.lookup)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn largest_purchase(&mut self) -> Usdc {
+        const MOST: Usdc = Usdc::from_micro(5_000_000_000);
+        let largest = self.parsed("COMMERCE_MAX_USDC").unwrap_or(Usdc::from_micro(500_000_000));
+        if largest.is_zero() || largest > MOST {
+            self.problem("COMMERCE_MAX_USDC", format_args!("must be above 0 and at most {MOST}"));
+        }
+        largest
     }
 
     fn parsed<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {

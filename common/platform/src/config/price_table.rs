@@ -6,37 +6,47 @@ use base::money::Usdc;
 
 use super::Reader;
 
-/// The name that sets the platform's fee instead of a tool's price.
-const PLATFORM_FEE: &str = "platform_fee";
+/// The names that set a fee instead of a tool's price.
+pub const PLATFORM_FEE: &str = "platform_fee";
+pub const COMMERCE_FEE: &str = "commerce_fee";
 /// The highest price of a tool: 1,000 USDC.
 const MOST: Usdc = Usdc::from_micro(1_000_000_000);
 const MICRO_PER_PERCENT: u64 = 10_000;
 
-/// `PRICES`: a JSON object of tool names and prices in USDC, and `platform_fee`. Default: the catalog's prices, and a fee of
-/// 0.20. The catalog checks the names (`tools::spec::Catalog::unknown`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// `PRICES`: a JSON object of tool names and prices in USDC, `platform_fee` and `commerce_fee`. Default: the catalog's prices, and
+/// fees of 0.20 and 0.05. The catalog checks the names (`tools::spec::Catalog::unknown`).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceTable {
     /// The new price by tool. For a tool whose price is computed, the new usual price.
     pub tools: BTreeMap<String, Usdc>,
-    pub platform_fee: PlatformFee,
+    /// The platform's share of what souls sell and of what goals spend. It cannot be zero: it pays for the model that does the work,
+    /// and it is the weight of buyers and ratings.
+    pub platform_fee: FeeShare,
+    /// What is added to what a shop takes.
+    pub commerce_fee: FeeShare,
 }
 
-/// The platform's share of what souls sell, in whole per cent from 1 to 50.
-///
-/// It cannot be zero: it pays for the model that does the work, and it is the weight of buyers and ratings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlatformFee(u8);
-
-impl Default for PlatformFee {
-    fn default() -> PlatformFee {
-        PlatformFee(20)
+impl Default for PriceTable {
+    fn default() -> PriceTable {
+        PriceTable { tools: BTreeMap::new(), platform_fee: FeeShare::default(), commerce_fee: FeeShare(5) }
     }
 }
 
-impl PlatformFee {
+/// A fee in whole per cent, from 1 to 50.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeeShare(u8);
+
+/// The platform's usual share.
+impl Default for FeeShare {
+    fn default() -> FeeShare {
+        FeeShare(20)
+    }
+}
+
+impl FeeShare {
     /// `None` if it is not from 1 to 50.
-    pub fn of_percent(percent: u8) -> Option<PlatformFee> {
-        (1..=50).contains(&percent).then_some(PlatformFee(percent))
+    pub fn of_percent(percent: u8) -> Option<FeeShare> {
+        (1..=50).contains(&percent).then_some(FeeShare(percent))
     }
 
     pub fn percent(self) -> u8 {
@@ -44,10 +54,10 @@ impl PlatformFee {
     }
 
     /// Reads a share such as `0.20`.
-    fn parse(text: &str) -> Option<PlatformFee> {
+    fn parse(text: &str) -> Option<FeeShare> {
         let micro = Usdc::parse(text).ok()?.micro();
         let percent = micro.is_multiple_of(MICRO_PER_PERCENT).then_some(micro / MICRO_PER_PERCENT)?;
-        PlatformFee::of_percent(u8::try_from(percent).ok()?)
+        FeeShare::of_percent(u8::try_from(percent).ok()?)
     }
 }
 
@@ -55,9 +65,14 @@ impl PriceTable {
     pub(super) fn read(env: &mut Reader<'_>) -> PriceTable {
         let mut table = PriceTable::default();
         for (name, text) in env.names("PRICES") {
-            if name == PLATFORM_FEE {
-                match PlatformFee::parse(&text) {
-                    Some(fee) => table.platform_fee = fee,
+            let fee = match name.as_str() {
+                PLATFORM_FEE => Some(&mut table.platform_fee),
+                COMMERCE_FEE => Some(&mut table.commerce_fee),
+                _ => None,
+            };
+            if let Some(fee) = fee {
+                match FeeShare::parse(&text) {
+                    Some(share) => *fee = share,
                     None => env.problem(
                         "PRICES",
                         format_args!("{name} must be from 0.01 to 0.50 with two decimals (got {text:?})"),

@@ -31,10 +31,14 @@ pub enum Capability {
     /// `NETWORK_PROVIDERS`: through whom accounts of the professional network are used: `unipile`, or `local`, a network whose
     /// members are the agents of this deployment. Only the first is used.
     Network,
+    /// `PRODUCT_PROVIDERS`: catalogs of products in shops: `shopify`.
+    Products,
+    /// `PURCHASE_PROVIDERS`: who buys in shops: `rye`. Only the first is used, as with mails.
+    Purchases,
 }
 
 impl Capability {
-    pub const ALL: [(Capability, &'static str); 9] = [
+    pub const ALL: [(Capability, &'static str); 11] = [
         (Capability::Search, "SEARCH_PROVIDERS"),
         (Capability::People, "PEOPLE_PROVIDERS"),
         (Capability::EmailCheck, "EMAIL_CHECK_PROVIDERS"),
@@ -44,6 +48,8 @@ impl Capability {
         (Capability::Sms, "SMS_PROVIDERS"),
         (Capability::Voice, "VOICE_PROVIDERS"),
         (Capability::Network, "NETWORK_PROVIDERS"),
+        (Capability::Products, "PRODUCT_PROVIDERS"),
+        (Capability::Purchases, "PURCHASE_PROVIDERS"),
     ];
 
     /// The environment variable with this capability's providers.

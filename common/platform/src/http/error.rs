@@ -163,6 +163,11 @@ pub enum ApiError {
         message: String,
         retry_after_secs: u64,
     },
+    /// Finding out the price takes longer than a request. `begun` is for the quoter of the repeated request; it is not shown.
+    QuotePending {
+        begun: serde_json::Map<String, Value>,
+        retry_after_secs: u64,
+    },
     /// A text may not be published or sent. `places` names the fields if our own rules found them.
     ContentBlocked {
         categories: Vec<String>,
@@ -334,9 +339,10 @@ impl ApiError {
             }
             ApiError::Market(error) => error.status(),
             ApiError::PaymentProcessing(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            ApiError::ClosedToTokens | ApiError::PaymentUnchecked(_) | ApiError::Unavailable(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            ApiError::ClosedToTokens
+            | ApiError::QuotePending { .. }
+            | ApiError::PaymentUnchecked(_)
+            | ApiError::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -397,6 +403,7 @@ impl ApiError {
             ApiError::ServicePaused(_) => "service_paused",
             ApiError::QuoteIdRequired { .. } => "quote_id_required",
             ApiError::Tool { code, .. } | ApiError::Detailed { code, .. } | ApiError::Later { code, .. } => code,
+            ApiError::QuotePending { .. } => "quote_pending",
             ApiError::Market(error) => error.code(),
             ApiError::WebhookNotFound => "webhook_not_found",
             ApiError::DeliveryNotFound => "delivery_not_found",
@@ -567,6 +574,9 @@ impl ApiError {
                 format!("ask POST {at} for a quote first, and send its id in X-Quote-ID; nothing was charged")
             }
             ApiError::Tool { message, .. } | ApiError::Detailed { message, .. } | ApiError::Later { message, .. } => message.clone(),
+            ApiError::QuotePending { retry_after_secs, .. } => format!(
+                "the price is being found out: send the same request again in {retry_after_secs} seconds; nothing was charged"
+            ),
             ApiError::Market(error) => error.message(),
             ApiError::PaymentProcessing(_) => {
                 "the payment could not be processed; nothing was broadcast, and the same payment may be sent again"
@@ -639,7 +649,9 @@ impl ApiError {
             }
             ApiError::Detailed { details, .. } => body["details"] = details.clone(),
             ApiError::RateLimited(taken) => body["retry_after"] = json!(taken.reset_secs),
-            ApiError::Later { retry_after_secs, .. } => body["retry_after"] = json!(retry_after_secs),
+            ApiError::Later { retry_after_secs, .. } | ApiError::QuotePending { retry_after_secs, .. } => {
+                body["retry_after"] = json!(retry_after_secs)
+            }
             ApiError::ActionDenied { rule } => body["rule"] = json!(rule),
             ApiError::ApprovalRequired { approval_id: Some(approval_id), approval, .. } => {
                 body["approval_id"] = json!(approval_id);
@@ -698,7 +710,7 @@ impl IntoResponse for ApiError {
                 taken.write(response.headers_mut());
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(taken.reset_secs));
             }
-            ApiError::Later { retry_after_secs, .. } => {
+            ApiError::Later { retry_after_secs, .. } | ApiError::QuotePending { retry_after_secs, .. } => {
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(*retry_after_secs));
             }
             ApiError::ServicePaused(_) => {
@@ -780,7 +792,9 @@ mod tests {
             message: "full".to_owned(),
             retry_after_secs: 9,
         };
-        let rows: [(ApiError, u16, &str); 49] = [
+        let pending = ApiError::QuotePending { begun: Default::default(), retry_after_secs: 10 };
+        let rows: [(ApiError, u16, &str); 50] = [
+            (pending, 503, "quote_pending"),
             (ApiError::field("vin", "is required"), 400, "invalid_request"),
             (ApiError::InvalidQuote, 400, "invalid_quote"),
             (ApiError::QuoteMismatch, 400, "quote_mismatch"),

@@ -34,6 +34,7 @@ mod site_tests;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use platform::net::Page;
@@ -146,6 +147,11 @@ pub fn read_page(page: &Page, options: &ReadOptions) -> Result<ReadResult, Unsup
 
 pub fn is_html(page: &Page) -> bool {
     content_type::detect(page.content_type.as_deref(), &page.body).is_ok_and(|kind| kind == Kind::Html)
+}
+
+/// The text of a page of HTML; `None` if the page is something else.
+pub fn html_of(page: &Page) -> Option<Cow<'_, str>> {
+    is_html(page).then(|| charset::decode(&page.body, page.content_type.as_deref(), Kind::Html))
 }
 
 /// Reads RSS, Atom or JSON Feed; `None` if the page is something else.

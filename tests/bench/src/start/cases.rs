@@ -157,6 +157,13 @@ pub static ALL: &[&Case] = &[
         node: None,
     },
     &Case {
+        function: "commerce",
+        what: "a refused purchase",
+        event: |_| events::http("POST", "/v1/tools/commerce/buy", &[], Some(json!({"product_url": "x"}))),
+        is_good: |answer| answer["statusCode"] == 400,
+        node: None,
+    },
+    &Case {
         function: "compute",
         what: "goals with proof",
         event: |world| proven(world, "/v1/compute"),

@@ -16,7 +16,7 @@ mod prompt;
 use std::time::Duration;
 
 use base::money::Usdc;
-use platform::config::{ModelPrices, PlatformFee, Tokens};
+use platform::config::{FeeShare, ModelPrices, Tokens};
 use platform::providers::Model;
 use platform::providers::model::{Answer, Message, ModelTool, Question, Reply, Stop, most_tokens_of_frame};
 use platform::store::BoxFuture;
@@ -147,7 +147,7 @@ impl Outline<'_> {
     }
 
     /// The lowest price whose fee pays for a short prompt and its answer, in whole cents.
-    pub fn least_price(&self, prices: ModelPrices, fee: PlatformFee) -> Usdc {
+    pub fn least_price(&self, prices: ModelPrices, fee: FeeShare) -> Usdc {
         const CENT: u64 = 10_000;
         let least = self.least_budget(prices, MIN_INPUT_BYTES);
         let price = (u128::from(least.micro()) * 100).div_ceil(u128::from(fee.percent()));

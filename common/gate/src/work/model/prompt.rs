@@ -97,7 +97,7 @@ mod tests {
     use base::money::Usdc;
     use evm::Address;
     use ledger::fee::Split;
-    use platform::config::{ModelPrices, PlatformFee, Tokens};
+    use platform::config::{FeeShare, ModelPrices, Tokens};
     use platform::providers::model::{Message, Question};
     use serde_json::json;
 
@@ -150,8 +150,8 @@ mod tests {
             tools: Vec::new(),
         };
         let prices = ModelPrices::DEFAULT;
-        let least = outline.least_price(prices, PlatformFee::default());
-        let fee = |price: Usdc| Split::of(price, PlatformFee::default()).fee;
+        let least = outline.least_price(prices, FeeShare::default());
+        let fee = |price: Usdc| Split::of(price, FeeShare::default()).fee;
         assert!(outline.most_input_bytes(prices, fee(least)) >= MIN_INPUT_BYTES);
         let cheaper = Usdc::from_micro(least.micro() - 10_000);
         assert!(outline.most_input_bytes(prices, fee(cheaper)) < MIN_INPUT_BYTES, "a cent less does not");
