@@ -273,7 +273,8 @@ fn discovery_lists_exactly_what_is_sold() {
         let sold: Vec<Value> = CATALOG.iter().chain(MARKET).chain([&TOP_UP]).map(|tool| json!(tool.name)).collect();
         assert_eq!(tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>(), sold);
         for (tool, shown) in CATALOG.iter().zip(&tools) {
-            let unpaid = client.post(shown["path"].as_str().unwrap(), &[], &shown["example"]).await;
+            let key: &[(&str, &str)] = if tool.needs_key { &[("idempotency-key", "one")] } else { &[] };
+            let unpaid = client.post(shown["path"].as_str().unwrap(), key, &shown["example"]).await;
             assert_eq!(shown["lacks"].as_str(), lacking.of(tool), "{}", tool.name);
             // A tool is listed if some input works. Its example may need more than that.
             // Only the quote of a call knows whose number it is.
@@ -430,7 +431,7 @@ fn the_official_package_accepts_every_bazaar_extension() {
         calls.push((shop.execute_path(), crate::souls_market::text("two words")));
         let mut challenges = Vec::new();
         for (path, body) in &calls {
-            let unpaid = payer.client.post(path, &[], body).await;
+            let unpaid = payer.client.post(path, &[("idempotency-key", "one")], body).await;
             let header = unpaid.header("payment-required").unwrap().len();
             let challenge = unpaid.base64_header("payment-required");
             let mut bare = challenge.clone();

@@ -47,6 +47,15 @@ impl Agent {
         self.payer.client.post(&format!("{ROOT}/{path}"), &headers, body).await
     }
 
+    /// Gives an account up.
+    pub async fn gives_up(&self, account: &str) -> Value {
+        let path = format!("{ROOT}/accounts/{account}");
+        let headers = [("authorization", self.token.as_str())];
+        let gone = self.payer.client.send("DELETE", &path, &headers, "").await.expect("an answer");
+        assert_eq!(gone.status, 200, "{}", gone.text);
+        gone.json()
+    }
+
     /// The end of a job, read with the token: it does not matter what time it is.
     pub async fn ended(&self, id: &str) -> Value {
         eventually("the job to end", || async {
@@ -297,9 +306,7 @@ fn a_grant_that_ends_takes_everything_with_it() {
     run(async {
         let stack = local_stack().await;
         let [(ann, of_ann, _), (_, _, bob_id)] = friends(&stack).await;
-        let gone =
-            ann.payer.client.send("DELETE", &format!("{ROOT}/accounts/{of_ann}"), &[("authorization", &ann.token)], "");
-        let gone = gone.await.expect("an answer").json();
+        let gone = ann.gives_up(&of_ann).await;
         assert_eq!((&gone["status"], &gone["upstream_deleted"]), (&json!("revoked"), &json!(true)), "{gone}");
         let body = json!({"account_id": of_ann, "profile": bob_id, "text": "Hello"});
         assert_eq!(ann.buy("message", &body, "late").await.error(), (403, "grant_missing".to_owned()));

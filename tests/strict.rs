@@ -22,9 +22,9 @@ const HOOKS: &str = "/v1/webhooks";
 const OWN: &str = "/v1/soul/me";
 
 /// Paths whose bodies may have more members: agent platforms extend their protocol, and vendors their events.
-const OTHERS: [&str; 3] = ["/acp/", "/v1/checkout_sessions", "/v1/providers/"];
+const OTHERS: [&str; 4] = ["/acp/", "/v1/checkout_sessions", "/v1/providers/", "/v1/tools/linkedin/webhook/"];
 /// Operations that ignore unknown members: they set nothing, so nothing is lost.
-const OPEN: [&str; 2] = ["hangUp", "quoteEmail"];
+const OPEN: [&str; 3] = ["hangUp", "linkedInConnected", "quoteEmail"];
 
 /// Who sends a request.
 #[derive(Clone, Copy)]
@@ -84,6 +84,7 @@ impl World {
         let domain = |path: &str| format!("/v1/tools/email/domains/mail.example.com/{path}");
         let voice = |path: &str| format!("/v1/tools/voice/{path}");
         let goal = |path: &str| format!("/v1/compute/goal_{}/{path}", "0".repeat(32));
+        let network = |path: &str| format!("/v1/tools/linkedin/{path}");
         let notes = |path: &str| format!("/v1/tools/notifications/{path}");
         let new_soul = json!({"name": "A soul", "slug": "another-soul", "soul_md": "# Another\n\nIt has a text."});
         let number = "numbers/3f6b2f0e-0000-4000-8000-000000000000/inbound";
@@ -119,6 +120,11 @@ impl World {
             ("setVoiceAnswering", voice(number), Wallet, json!({"prompt": "You answer for a bakery."})),
             ("dial", voice("exchange"), Wallet, json!({"to": "+12025550123"})),
             ("sayInCall", voice("exchange/x/turns"), Wallet, json!({"text": "Hello"})),
+            ("connectLinkedInAccount", network("connect"), Wallet, json!({"requested_actions": ["read"]})),
+            ("reconnectLinkedInAccount", network("accounts/x/reconnect"), Wallet, json!({})),
+            ("getLocalNetworkCode", network("local/code"), Wallet, json!({"name": "Ann"})),
+            ("acceptLocalInvitation", network("local/invitations/x/accept"), Wallet, json!({})),
+            ("publishLocalPost", network("local/posts"), Wallet, json!({"text": "Hello"})),
             ("cancelGoal", goal("cancel"), Wallet, json!({})),
             ("pauseGoal", goal("pause"), Wallet, json!({})),
             ("resumeGoal", goal("resume"), Wallet, json!({})),

@@ -333,9 +333,7 @@ fn a_queued_action_fails_when_its_grant_ends() {
             (action.state == tools_network::action::State::Queued).then_some(())
         })
         .await;
-        let path = format!("{ROOT}/accounts/{account}");
-        let gone = agent.payer.client.send("DELETE", &path, &[("authorization", &agent.token)], "").await;
-        assert_eq!(gone.expect("an answer").json()["cancelled_sends"], 1);
+        assert_eq!(agent.gives_up(&account).await["cancelled_sends"], 1);
         let job = agent.ended(&second.to_string()).await;
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("grant_revoked")), "{job}");
         assert_eq!(unipile.sent().len(), 1);

@@ -154,7 +154,11 @@ impl Gate {
             return self.probe(&call).await;
         }
         let order = Order::read(&call, caller, &self.fetch_policy)?.in_checkout(binding);
-        order.check_key()?;
+        if let Err(refused) = order.check_key() {
+            // What cannot be bought at all needs no key.
+            self.check_open(&order).await?;
+            return Err(refused);
+        }
         let ignored = order.ignored.clone();
         let answer = Box::pin(self.sell(order, payment, is_dry_run)).await?;
         Ok(if ignored.is_empty() { answer } else { answer::naming(answer, &ignored).await })

@@ -14,7 +14,7 @@ use crate::account::{self, Account, Allowed, Status};
 use crate::action::{Action, Kind};
 use crate::invitations::{self, Invitation};
 use crate::syncing::{self, Run};
-use crate::{inbox, limits, sync};
+use crate::{inbox, limits, providers, sync};
 
 /// The refusals of every paid tool of the family.
 pub const REFUSALS: &[(u16, &str)] = &[
@@ -71,7 +71,8 @@ pub async fn check(
     agent: Option<AgentId>,
     is_proven: bool,
 ) -> Result<(), ApiError> {
-    match agent.filter(|_| is_proven) {
+    // Without a provider, that is what is said.
+    match agent.filter(|_| is_proven && providers::chosen(&toolbox.config).is_some()) {
         Some(agent) => allowed(toolbox, kind, input, agent).await.map(drop),
         None => Ok(()),
     }
@@ -176,7 +177,8 @@ pub async fn check_sync(
     agent: Option<AgentId>,
     is_proven: bool,
 ) -> Result<(), ApiError> {
-    let Some(agent) = agent.filter(|_| is_proven) else { return Ok(()) };
+    let may_look = is_proven && providers::chosen(&toolbox.config).is_some();
+    let Some(agent) = agent.filter(|_| may_look) else { return Ok(()) };
     let account = usable(&toolbox.db, agent, input, Allowed::Read).await?;
     let key = syncing::lock_key(account.id);
     match lock::holder(&toolbox.db, &toolbox.db.tables.messages, key).await? {

@@ -10,6 +10,5 @@ async fn main() -> Result<(), lambda_http::Error> {
     let config = Arc::new(Config::from_env()?);
     let connections = Connections::open(&config)?;
     let gate = Gate::open(&connections, config, &CATALOG, &[]).await?;
-    gate.app.db.warm(&gate.app.config.tables.messages).await;
     platform::http::lambda::run(network::router(Arc::new(gate))).await
 }

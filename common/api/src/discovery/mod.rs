@@ -257,9 +257,10 @@ fn first(site: &Site) -> (&'static str, String) {
 
 /// A call of the tool's example, without payment.
 fn curl(site: &Site, tool: &ToolSpec) -> String {
+    let key = if tool.needs_key { " -H 'idempotency-key: choose-one'" } else { "" };
     // No example contains a quote character, and a test runs them all.
     format!(
-        "curl -s -X POST {}{} -H 'content-type: application/json' -d '{}'",
+        "curl -s -X POST {}{} -H 'content-type: application/json'{key} -d '{}'",
         site.origin,
         tool.path(),
         (tool.example)()
