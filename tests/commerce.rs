@@ -27,7 +27,7 @@ const CREDITS: u64 = 200_000_000;
 /// 26.72 at the shop, and 5 %, rounded up to a cent.
 const PRICE: u64 = 28_060_000;
 
-fn with_rye(options: Options, rye: &Rye) -> Options {
+pub fn with_rye(options: Options, rye: &Rye) -> Options {
     options
         .with("PURCHASE_PROVIDERS", "rye")
         .with("PROVIDER_URLS", json!({"rye": rye.url}).to_string())
@@ -304,7 +304,7 @@ fn an_order_is_followed_and_paid_back_if_the_shop_cancels_it() {
         assert_eq!(receipts[0].kept, Some(Usdc::ZERO), "{receipts:?}");
         clock.advance(Duration::from_secs(30 * 24 * 3_600));
         assert_eq!(look().await, 0, "it is over");
-        let told = payer.get("/v1/notifications").await.text;
+        let told = payer.client.get("/v1/tools/notifications", &[("authorization", &token)]).await.text;
         assert_eq!(told.matches("order_updated").count(), 2, "{told}");
     });
 }
@@ -399,7 +399,7 @@ impl Catalog {
 }
 
 /// The host of a shop with a page that describes its product.
-async fn shop_page() -> String {
+pub async fn shop_page() -> String {
     let lamp = Html(
         r#"<html><body><h1>Lamp</h1><script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",
         "name": "Desk lamp", "offers": {"@type": "Offer", "price": "1299.50", "priceCurrency": "EUR",
