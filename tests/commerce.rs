@@ -40,13 +40,23 @@ async fn shop() -> (Rye, Stack) {
     (rye, stack)
 }
 
-fn order() -> Value {
+pub fn order() -> Value {
     json!({
         "product_url": "https://shop.example.com/products/lamp",
         "shipping_address": {
             "first_name": "Ada", "last_name": "Lovelace", "street": "1 Market Street", "city": "San Francisco",
             "state": "CA", "zip_code": "94105", "phone": "415 555 0100", "email": "ada@example.com",
         },
+    })
+}
+
+/// A parcel on its way, as the provider tells of it.
+pub fn shipment() -> Value {
+    json!({
+        "id": "s1", "checkoutIntentId": "x", "marketplaceOrderId": "1001", "externalId": "1001.1", "status": "shipped",
+        "createdAt": "2026-11-29T12:00:00Z", "updatedAt": "2026-11-29T12:00:00Z", "shippedAt": "2026-11-29T12:00:00Z",
+        "tracking": {"number": "1Z999", "carrierName": "UPS", "url": "https://track.example/1Z999"},
+        "trackingEvents": [],
     })
 }
 
@@ -282,10 +292,7 @@ fn an_order_is_followed_and_paid_back_if_the_shop_cancels_it() {
         clock.advance(Duration::from_secs(3_601));
         assert_eq!(look().await, 0, "nothing has moved");
 
-        let sent = json!([{
-            "id": "s1", "checkoutIntentId": "x", "status": "shipped", "createdAt": "2026-11-29T12:00:00Z",
-            "tracking": {"number": "1Z999", "carrierName": "UPS", "url": "https://track.example/1Z999"},
-        }]);
+        let sent = json!([shipment()]);
         rye.script(|script| script.shipments = sent);
         clock.advance(Duration::from_secs(3_601));
         let (one, two) = tokio::join!(look(), look());
