@@ -4,6 +4,7 @@
 //! `REQUIRE_CLIENTS=1` it fails instead.
 
 mod browser;
+mod commerce;
 mod documents;
 mod email;
 mod followers;

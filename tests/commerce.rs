@@ -27,7 +27,7 @@ const CREDITS: u64 = 200_000_000;
 /// 26.72 at the shop, and 5 %, rounded up to a cent.
 const PRICE: u64 = 28_060_000;
 
-fn with_rye(options: Options, rye: &Rye) -> Options {
+pub fn with_rye(options: Options, rye: &Rye) -> Options {
     options
         .with("PURCHASE_PROVIDERS", "rye")
         .with("PROVIDER_URLS", json!({"rye": rye.url}).to_string())
@@ -40,13 +40,23 @@ async fn shop() -> (Rye, Stack) {
     (rye, stack)
 }
 
-fn order() -> Value {
+pub fn order() -> Value {
     json!({
         "product_url": "https://shop.example.com/products/lamp",
         "shipping_address": {
             "first_name": "Ada", "last_name": "Lovelace", "street": "1 Market Street", "city": "San Francisco",
             "state": "CA", "zip_code": "94105", "phone": "415 555 0100", "email": "ada@example.com",
         },
+    })
+}
+
+/// A parcel on its way, as the provider tells of it.
+pub fn shipment() -> Value {
+    json!({
+        "id": "s1", "checkoutIntentId": "x", "marketplaceOrderId": "1001", "externalId": "1001.1", "status": "shipped",
+        "createdAt": "2026-11-29T12:00:00Z", "updatedAt": "2026-11-29T12:00:00Z", "shippedAt": "2026-11-29T12:00:00Z",
+        "tracking": {"number": "1Z999", "carrierName": "UPS", "url": "https://track.example/1Z999"},
+        "trackingEvents": [],
     })
 }
 
@@ -282,10 +292,7 @@ fn an_order_is_followed_and_paid_back_if_the_shop_cancels_it() {
         clock.advance(Duration::from_secs(3_601));
         assert_eq!(look().await, 0, "nothing has moved");
 
-        let sent = json!([{
-            "id": "s1", "checkoutIntentId": "x", "status": "shipped", "createdAt": "2026-11-29T12:00:00Z",
-            "tracking": {"number": "1Z999", "carrierName": "UPS", "url": "https://track.example/1Z999"},
-        }]);
+        let sent = json!([shipment()]);
         rye.script(|script| script.shipments = sent);
         clock.advance(Duration::from_secs(3_601));
         let (one, two) = tokio::join!(look(), look());
@@ -304,7 +311,7 @@ fn an_order_is_followed_and_paid_back_if_the_shop_cancels_it() {
         assert_eq!(receipts[0].kept, Some(Usdc::ZERO), "{receipts:?}");
         clock.advance(Duration::from_secs(30 * 24 * 3_600));
         assert_eq!(look().await, 0, "it is over");
-        let told = payer.get("/v1/notifications").await.text;
+        let told = payer.client.get("/v1/tools/notifications", &[("authorization", &token)]).await.text;
         assert_eq!(told.matches("order_updated").count(), 2, "{told}");
     });
 }
@@ -399,7 +406,7 @@ impl Catalog {
 }
 
 /// The host of a shop with a page that describes its product.
-async fn shop_page() -> String {
+pub async fn shop_page() -> String {
     let lamp = Html(
         r#"<html><body><h1>Lamp</h1><script type="application/ld+json">{"@context": "https://schema.org", "@type": "Product",
         "name": "Desk lamp", "offers": {"@type": "Offer", "price": "1299.50", "priceCurrency": "EUR",

@@ -491,7 +491,7 @@ fn the_status_is_cached_and_hides_internal_details() {
 }
 
 /// Lists and documents that shared caches may keep. Everything else is private.
-const PUBLIC: [&str; 24] = [
+const PUBLIC: [&str; 25] = [
     "/",
     "/llms.txt",
     "/llms-full.txt",
@@ -506,6 +506,7 @@ const PUBLIC: [&str; 24] = [
     "/.well-known/jwks.json",
     "/.well-known/{document}",
     "/.well-known/acp.json",
+    "/.well-known/ucp-agent.json",
     "/.well-known/acp/manifest.json",
     "/openapi.json",
     "/docs",

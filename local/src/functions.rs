@@ -430,7 +430,7 @@ impl<'a> Function<'a> {
         let (app, policy) = (self.app.clone(), self.ground.policy.clone());
         let calls = GoalCalls { app, queues: queues.clone(), notices: self.notices()?, policy };
         let buyer: Option<Arc<dyn Buyer>> = Some(Arc::new(calls));
-        let (mail_secret, sealer) = (keys.mail, Some(keys.sealer.clone()));
+        let (mail_secret, sealer, signer) = (keys.mail, Some(keys.sealer.clone()), Some(keys.receipts.clone()));
         let engine = Engine {
             db: self.app.db.clone(),
             blobs: self.app.blobs.clone(),
@@ -440,7 +440,7 @@ impl<'a> Function<'a> {
             settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
             runners: self.ground.runners.unwrap_or(runners),
-            toolbox: Arc::new(Toolbox { mail_secret, sealer, buyer, ..self.toolbox()? }),
+            toolbox: Arc::new(Toolbox { mail_secret, sealer, signer, buyer, ..self.toolbox()? }),
             sellers: None,
         };
         Ok((engine, keys))

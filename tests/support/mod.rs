@@ -119,7 +119,11 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
     let empty = Map::new();
     let needs: Vec<Need> = CATALOG.iter().flat_map(|tool| (tool.needs)(tool, &empty)).collect();
     let keys = needs.iter().filter_map(|need| if let Need::Key(name) = need { Some((*name, "none")) } else { None });
+    let keys = keys.chain([("rye", rye::KEY)]);
     let keys = json!(keys.collect::<HashMap<_, _>>()).to_string();
+    // The price of a purchase is asked there.
+    let shops = rye::Rye::start().await;
+    shops.script(|script| script.slow = 0);
     let equip = |options: Options| {
         options
             .with("PROVIDER_KEYS", keys)
@@ -127,6 +131,9 @@ pub async fn equipped_stack_with(change: impl FnOnce(Options) -> Options) -> Sta
             .with("SMS_PROVIDERS", "twilio")
             .with("NETWORK_PROVIDERS", "local")
             .with("BROWSER_URL", "http://127.0.0.1:9")
+            .with("PRODUCT_PROVIDERS", "shopify")
+            .with("PURCHASE_PROVIDERS", "rye")
+            .with("PROVIDER_URLS", json!({"rye": shops.url}).to_string())
     };
     let stack = stack_with(|options| change(equip(options))).await;
     for need in &needs {

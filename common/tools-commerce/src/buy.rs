@@ -63,6 +63,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         (400, "price_above_limit"),
         (400, "merchant_not_supported"),
         (409, "out_of_stock"),
+        (409, "quote_expired"),
         (503, "quote_pending"),
         (503, "provider_unavailable"),
     ],

@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn only_an_offer_at_the_quoted_price_is_confirmed() {
         let order = order(Stage::Pending, None);
-        let at = |secs| Timestamp::from_secs(1_000 + secs);
+        let at = |secs: i64| Timestamp::from_secs(1_000 + secs);
         let fail = |why: &str| Next::Fail(why.to_owned());
         for (offer, secs, is_over, wanted) in [
             (Some(cost(20_000_000)), 5, false, Next::Confirm),

@@ -2,6 +2,7 @@
 //! in its place may be less. The local stack says it at its start, too.
 
 use platform::config::{Capability, Config};
+use tools_commerce::providers::shopify;
 use tools_email::providers::{ses, smtp};
 use tools_sms::providers::{aws, telnyx, twilio, vapi};
 use web::search::vendors;
@@ -45,8 +46,8 @@ fn lack(config: &Config, provider: &str) -> Option<String> {
     if provider == smtp::NAME && config.mail.smtp_url.is_none() {
         return Some("SMTP_URL is not set: nothing is sent".to_owned());
     }
-    let posts_back = [twilio::NAME, vapi::NAME, telnyx::NAME].contains(&provider);
-    (posts_back && config.base_url.is_none())
+    let comes_back = [twilio::NAME, vapi::NAME, telnyx::NAME, shopify::NAME].contains(&provider);
+    (comes_back && config.base_url.is_none())
         .then(|| "PUBLIC_BASE_URL is not set: it cannot reach this service".to_owned())
 }
 
@@ -55,8 +56,8 @@ pub fn keys(provider: &str) -> Vec<&str> {
     match provider {
         telnyx::NAME => vec![telnyx::NAME, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT],
         vapi::NAME => vec![vapi::NAME, vapi::SECRET],
-        // Those of AWS are asked with the function's role, the relay has its password in its address, and Overpass is open.
-        ses::NAME | aws::NAME | smtp::NAME | "overpass" => Vec::new(),
+        // Those of AWS are asked with the function's role, the relay has its password in its address, and Overpass and Shopify are open.
+        ses::NAME | aws::NAME | smtp::NAME | shopify::NAME | "overpass" => Vec::new(),
         name if vendors::find(name).is_some_and(|vendor| !vendor.needs_key) => Vec::new(),
         name => vec![name],
     }

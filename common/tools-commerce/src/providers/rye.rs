@@ -256,7 +256,7 @@ impl Variant {
             return Some(Variant { number: Some(number.to_owned()), ..Variant::default() });
         }
         let selections = text.split([';', '\n']).map(str::trim).filter(|part| !part.is_empty()).map(|part| {
-            let (label, value) = part.split_once('=').or_else(|| part.split_once(':'))?;
+            let (label, value) = part.split_once('=').or_else(|| part.split_once(": "))?;
             let (label, value) = (label.trim(), value.trim());
             (!label.is_empty() && !value.is_empty()).then(|| (label.to_owned(), value.to_owned()))
         });

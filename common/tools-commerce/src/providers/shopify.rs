@@ -109,7 +109,7 @@ fn variant(variant: &Value) -> Option<Variant> {
 /// Minor units, with as many decimals as the currency has.
 fn money(money: &Value) -> Option<Price> {
     let amount = money["amount"].as_i64().filter(|amount| *amount > 0)?;
-    let currency = money["currency"].as_str().and_then(products::price::code)?;
+    let currency = money["currency"].as_str().filter(|code| code.len() == 3).and_then(products::price::code)?;
     Some(Price { amount: Decimal::new(amount, decimals(currency)), currency: currency.to_owned() })
 }
 
