@@ -103,7 +103,7 @@ fn asked() -> Vec<&'static str> {
 
 /// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
 /// catalog changes and this does not.
-pub const UPDATED: &str = "2026-11-28T00:00:00Z";
+pub const UPDATED: &str = "2026-11-29T00:00:00Z";
 
 #[cfg(test)]
 mod tests {

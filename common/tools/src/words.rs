@@ -25,7 +25,7 @@ static SAID: &[(&str, &str)] = &[
     ("linkedin_profile_view", "linkedin visit look person"),
     ("linkedin_react", "linkedin like celebrate post"),
     ("linkedin_invite", "linkedin connect connection request add contact"),
-    ("linkedin_invite_withdraw", "linkedin cancel take back connection request"),
+    ("linkedin_invite_withdraw", "linkedin undo connection request"),
     ("commerce", "buy order purchase checkout shop store product item ship deliver send"),
     ("commerce_search", "shop shopping store find product products price compare cheap sell item buy"),
     ("build_asset", "logo icon favicon qr code social card image draw brand svg"),
