@@ -116,6 +116,10 @@ async fn answer(State(at): State<Unipile>, method: Method, uri: Uri, headers: He
         }))
         .into_response(),
         ("GET", ["messages"]) => {
+            let query = uri.query().unwrap_or_default();
+            if query.contains("account_id=acc-history") {
+                return page(query).into_response();
+            }
             let shown = at.told.lock().unwrap().shown.clone();
             Json(json!({"object": "MessageList", "items": shown, "cursor": null})).into_response()
         }
@@ -128,6 +132,21 @@ async fn answer(State(at): State<Unipile>, method: Method, uri: Uri, headers: He
             http::StatusCode::NOT_FOUND.into_response()
         }
     }
+}
+
+/// Five pages of two messages each, the newest first.
+fn page(query: &str) -> Json<Value> {
+    let at: u64 = query.split_once("cursor=page").and_then(|(_, page)| page.parse().ok()).unwrap_or_default();
+    let item = |index: u64| {
+        let number = at * 2 + index;
+        let time = Clock::system().now().minus(Duration::from_secs(3_600 * (number + 1)));
+        json!({
+            "id": format!("h{number}"), "chat_id": format!("chat-{}", number % 3), "text": format!("Number {number}"),
+            "is_sender": 0, "timestamp": time.to_string(), "seen": 1,
+        })
+    };
+    let next = if at < 4 { json!(format!("page{}", at + 1)) } else { Value::Null };
+    Json(json!({"object": "MessageList", "items": [item(0), item(1)], "cursor": next}))
 }
 
 impl Unipile {
@@ -338,5 +357,73 @@ fn a_queued_action_fails_when_its_grant_ends() {
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("grant_revoked")), "{job}");
         assert_eq!(unipile.sent().len(), 1);
         assert_eq!(spent(&stack, &agent).await, 20_000);
+    });
+}
+
+/// A sync is bounded, and the next one goes on where it stopped.
+#[test]
+fn a_sync_goes_on_where_the_last_one_stopped() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let stack = stack_with(|options| unipile.options(options)).await;
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-history").await;
+        let body = json!({"account_id": account, "max_pages": 3});
+        let read = |job: &Value| {
+            let result = &job["result"];
+            let counts =
+                ["pages", "messages_seen", "messages_inserted"].map(|name| result[name].as_u64().expect("a count"));
+            (result["kind"].as_str().expect("a kind").to_owned(), result["outcome"].clone(), counts)
+        };
+        for (key, kind, outcome, counts, state) in [
+            ("one", "initial", "bounded", [3, 6, 6], "partial"),
+            ("two", "continue", "exhausted", [2, 4, 4], "complete"),
+            // All is read: only what is new is looked for, and there is nothing.
+            ("three", "incremental", "exhausted", [1, 2, 0], "complete"),
+        ] {
+            let job = agent.done("sync", &body, key).await;
+            assert_eq!(read(&job), (kind.to_owned(), json!(outcome), counts), "{job}");
+            let sync = agent.get(&format!("accounts/{account}/sync")).await.json();
+            assert_eq!((&sync["sync_state"], &sync["last_run"]["kind"]), (&json!(state), &json!(kind)), "{sync}");
+        }
+        let sync = agent.get(&format!("accounts/{account}/sync")).await.json();
+        let is = ["message_count", "conversation_count"].map(|name| sync["coverage"][name].as_u64());
+        assert_eq!((is, sync["runs"].as_array().map(Vec::len)), ([Some(10), Some(3)], Some(3)), "{sync}");
+        let chats = agent.get(&format!("accounts/{account}/conversations?limit=2")).await.json();
+        assert_eq!(
+            (chats["conversations"].as_array().map(Vec::len), &chats["has_more"]),
+            (Some(2), &json!(true)),
+            "{chats}"
+        );
+        assert_eq!(spent(&stack, &agent).await, 60_000);
+    });
+}
+
+/// An account that nobody uses is given up after 30 days, here and at the provider; one that is used stays.
+#[test]
+fn an_idle_account_is_given_up() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let clock = Clock::pinned(Clock::system().now());
+        let at = clock.clone();
+        let stack =
+            stack_with(|options| Options { clock: at, background: Background::Worker, ..unipile.options(options) })
+                .await;
+        let (idle, busy) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let of_idle = connected(&unipile, &idle, "acc-idle").await;
+        let of_busy = connected(&unipile, &busy, "acc-busy").await;
+        clock.advance(Duration::from_secs(20 * 24 * 3600));
+        assert_eq!(busy.get(&format!("accounts/{of_busy}")).await.json()["status"], "connected");
+        clock.advance(Duration::from_secs(10 * 24 * 3600 + 1));
+        let toolbox = &stack.worker.toolbox;
+        for given_up in [json!({"given_up": 1}), Value::Null] {
+            let done = (tools_network::idle::CHORE.run)(toolbox).await.expect("a database");
+            assert_eq!(done.counts, given_up);
+        }
+        let status = async |agent: &Agent| {
+            let all = agent.get("accounts?include_revoked=true").await.json();
+            all["accounts"][0]["status"].as_str().expect("a status").to_owned()
+        };
+        assert_eq!((status(&idle).await.as_str(), status(&busy).await.as_str()), ("revoked", "connected"), "{of_idle}");
     });
 }
