@@ -2,6 +2,7 @@
 //! The table of ZIP codes is by their first three digits (USPS Publication 65, ZIP code prefixes).
 
 use base::input::FieldError;
+use base::untrusted_text;
 use serde_json::Value;
 
 /// States, the District of Columbia, territories and military post: code, name, and the first three digits of their ZIP codes.
@@ -92,6 +93,12 @@ pub fn read(value: &Value) -> Result<Address, Vec<FieldError>> {
     let mut wrong = Vec::new();
     let text = |name: &str| value[name].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut refuse = |name: &str, why: &str| wrong.push(FieldError::new(format!("shipping_address.{name}"), why));
+    let hidden = |name: &str| value[name].as_str().is_some_and(|text| has_hidden(text));
+    const MEMBERS: [&str; 9] =
+        ["first_name", "last_name", "street", "street2", "city", "state", "zip_code", "phone", "email"];
+    for name in MEMBERS.into_iter().filter(|name| hidden(name)) {
+        refuse(name, "must have no control characters and no line breaks");
+    }
     let country = text("country");
     if !["", "US", "USA"].contains(&country.to_uppercase().as_str()) {
         refuse("country", "must be US: nothing is sent to other countries");
@@ -137,6 +144,11 @@ pub fn read(value: &Value) -> Result<Address, Vec<FieldError>> {
         }),
         _ => Err(wrong),
     }
+}
+
+/// Whether a text has letters that nobody sees, or line breaks.
+pub fn has_hidden(text: &str) -> bool {
+    text.chars().any(char::is_control) || untrusted_text::visible(text) != text
 }
 
 /// A state by its code or its name.
@@ -209,6 +221,9 @@ mod tests {
             ("email", "ada", "email"),
             ("street", "--", "street"),
             ("first_name", " ", "first_name"),
+            ("first_name", "A\u{1b}[31mda", "first_name"),
+            ("street", "1 Main St\n2", "street"),
+            ("city", "\u{202e}Paris", "city"),
         ] {
             let wrong = read(&address(&[(name, value)])).unwrap_err();
             assert_eq!(wrong[0].path, format!("shipping_address.{at}"), "{value}");

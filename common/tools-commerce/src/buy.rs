@@ -105,6 +105,11 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run: work::run };
 fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     let url = input.get("product_url").and_then(Value::as_str).unwrap_or_default();
+    for name in ["product_url", "variant_id"] {
+        if input.get(name).and_then(Value::as_str).is_some_and(address::has_hidden) {
+            wrong.push(FieldError::new(name, "must have no control characters and no line breaks"));
+        }
+    }
     if let Err(refused) = check_url(url, policy) {
         wrong.push(FieldError::new("product_url", refused.to_string()));
     }

@@ -109,6 +109,8 @@ pub enum Offer {
     Begun,
     /// It can be confirmed.
     Ready(Cost),
+    /// It could be confirmed, but not at a price in dollars.
+    Unpriced,
     /// It was confirmed, and the order is on its way.
     Placing,
     Placed {
@@ -156,6 +158,7 @@ pub fn next(order: &Order, offer: Option<&Offer>, now: Timestamp, is_over: bool)
             _ if now > order.at.plus(CONFIRMED_WITHIN) => fail("quote_expired"),
             Some(Offer::Ready(_)) => Next::Confirm,
             Some(Offer::Failed { code }) => Next::Fail(code.clone()),
+            Some(Offer::Unpriced) => fail("unsupported_currency"),
             Some(Offer::Begun | Offer::Gone) => fail("quote_expired"),
             // Not by this order.
             Some(Offer::Placing | Offer::Placed { .. }) => fail("already_confirmed"),
@@ -167,8 +170,12 @@ pub fn next(order: &Order, offer: Option<&Offer>, now: Timestamp, is_over: bool)
             match offer {
                 Some(Offer::Placed { order_id }) => Next::Placed(order_id.clone()),
                 Some(Offer::Failed { code }) => Next::Fail(code.clone()),
-                Some(Offer::Begun | Offer::Ready(_)) if since > NEVER_CONFIRMED_AFTER => fail("not_confirmed"),
-                Some(Offer::Begun | Offer::Ready(_)) if is_over && since > IN_FLIGHT => fail("not_confirmed"),
+                Some(Offer::Begun | Offer::Ready(_) | Offer::Unpriced) if since > NEVER_CONFIRMED_AFTER => {
+                    fail("not_confirmed")
+                }
+                Some(Offer::Begun | Offer::Ready(_) | Offer::Unpriced) if is_over && since > IN_FLIGHT => {
+                    fail("not_confirmed")
+                }
                 _ if is_over || since > PATIENCE => Next::Unknown,
                 _ => Next::Wait(pause(since)),
             }
@@ -334,6 +341,7 @@ mod tests {
             (Some(cost(20_000_001)), 5, false, fail("price_changed")),
             (Some(cost(19_000_000)), 5, false, fail("price_changed")),
             (Some(Offer::Begun), 5, false, fail("quote_expired")),
+            (Some(Offer::Unpriced), 5, false, fail("unsupported_currency")),
             (Some(Offer::Gone), 5, false, fail("quote_expired")),
             (Some(Offer::Placing), 5, false, fail("already_confirmed")),
             (Some(Offer::Placed { order_id: None }), 5, false, fail("already_confirmed")),
@@ -367,6 +375,7 @@ mod tests {
             (Some(cost(20_000_000)), 200, true, Next::Unknown),
             (Some(cost(20_000_000)), 301, true, fail("not_confirmed")),
             (Some(cost(20_000_000)), 3_601, false, fail("not_confirmed")),
+            (Some(Offer::Unpriced), 5, false, wait(1)),
             (Some(Offer::Gone), 3_601, false, wait(600)),
             (Some(Offer::Gone), 90_000, false, Next::Unknown),
             (None, 5, false, wait(1)),

@@ -134,8 +134,8 @@ pub fn quantity(input: &Map<String, Value>) -> u32 {
 }
 
 fn above(most: Usdc, total: Option<Usdc>) -> ApiError {
-    let total = total.map_or_else(|| "more than that".to_owned(), |total| total.to_string());
-    let message = format!("the shop takes {total} USD, and a purchase here may cost at most {most} without the fee");
+    let takes = total.map(|total| format!("the shop takes {total} USD, and ")).unwrap_or_default();
+    let message = format!("{takes}a purchase here may cost at most {most} USD without the fee");
     refused(StatusCode::BAD_REQUEST, "price_above_limit", message)
 }
 
@@ -218,16 +218,12 @@ fn with_variant(url: &str, number: Option<&str>) -> String {
 async fn price(toolbox: &Toolbox, begun: &Begun, until: Instant) -> Result<Cost, ApiError> {
     loop {
         let offer = rye::read(&toolbox.outbound, &begun.offer, until.max(Instant::now() + LOOKS)).await;
-        match offer.map_err(|error| unavailable(&error))? {
+        let Ok(offer) = offer else { return Err(pending(begun)) };
+        match offer {
             Offer::Ready(cost) => return Ok(cost),
             Offer::Begun if Instant::now() + LOOKS < until => sleep(LOOKS).await,
-            Offer::Begun => {
-                let begun = json!({"offer": begun.offer, "title": begun.title});
-                return Err(ApiError::QuotePending {
-                    begun: begun.as_object().cloned().unwrap_or_default(),
-                    retry_after_secs: AGAIN_SECS,
-                });
-            }
+            Offer::Begun => return Err(pending(begun)),
+            Offer::Unpriced => return Err(no_offer("unsupported_currency", toolbox.config.largest_purchase)),
             Offer::Failed { code } => return Err(no_offer(&code, toolbox.config.largest_purchase)),
             Offer::Placing | Offer::Placed { .. } | Offer::Gone => {
                 return Err(refused(
@@ -238,6 +234,12 @@ async fn price(toolbox: &Toolbox, begun: &Begun, until: Instant) -> Result<Cost,
             }
         }
     }
+}
+
+/// The repeated request goes on with what was begun.
+fn pending(begun: &Begun) -> ApiError {
+    let begun = json!({"offer": begun.offer, "title": begun.title});
+    ApiError::QuotePending { begun: begun.as_object().cloned().unwrap_or_default(), retry_after_secs: AGAIN_SECS }
 }
 
 /// Why the provider has no offer.

@@ -55,7 +55,8 @@ pub static RUNNER: Runner = Runner { spec: &SPEC, run };
 /// The query, if it is an address.
 fn address(input: &Map<String, Value>) -> Option<&str> {
     let query = input.get("query").and_then(Value::as_str)?.trim();
-    let is_address = query.starts_with("http://") || query.starts_with("https://");
+    let begins_with = |scheme: &str| query.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
+    let is_address = begins_with("http://") || begins_with("https://");
     is_address.then_some(query)
 }
 
@@ -179,7 +180,7 @@ fn shown(product: &Product) -> Value {
 
 fn variant(variant: &products::Variant) -> Value {
     json!({
-        "variant_id": variant.id,
+        "variant_id": Some(&variant.id).filter(|id| !id.is_empty()),
         "title": variant.title,
         "price": variant.price.as_ref().map(number),
         "currency": variant.price.as_ref().map(|price| &price.currency),
@@ -218,7 +219,7 @@ fn output() -> Value {
                     "description": {"type": "string", "description": "Untrusted text of the shop"},
                     "gtin": {"type": "string"},
                     "variants": {"type": "array", "items": {"type": "object", "properties": {
-                        "variant_id": {"type": "string", "description": "What a purchase takes"},
+                        "variant_id": maybe("string", "The shop's id. A purchase takes numbers and ids of Shopify; otherwise send labels and values"),
                         "title": {"type": "string"},
                         "price": maybe("number", "What one pays now"),
                         "currency": maybe("string", "ISO 4217"),

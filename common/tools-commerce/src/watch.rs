@@ -158,10 +158,11 @@ fn after(order: &Order, seen: Seen, now: Timestamp) -> Option<(Order, bool)> {
         url: of(|shipment| &shipment.url),
         ..order.tracking.clone()
     };
-    if tracking == order.tracking {
+    let is_lost = seen.is_cancelled && order.tracking.returned.is_none();
+    // Its parcels may have been cancelled before the order was.
+    if tracking == order.tracking && !is_lost {
         return None;
     }
-    let is_lost = seen.is_cancelled && order.tracking.returned.is_none();
     Some((Order { tracking: Tracking { changed: Some(now), ..tracking }, ..order.clone() }, is_lost))
 }
 
@@ -277,6 +278,12 @@ mod tests {
         let returned = Tracking { returned: Some("21".to_owned()), parcel: None, ..next.tracking.clone() };
         let next = Order { tracking: returned, ..next };
         assert!(!after(&next, seen(Vec::new(), true), now).unwrap().1);
+        // The parcels first, then the order.
+        let (parcels, is_lost) =
+            after(&order(Stage::Placed), seen(vec![shipment(Parcel::Canceled)], false), now).unwrap();
+        assert_eq!((parcels.tracking.parcel, is_lost), (Some(Parcel::Canceled), false));
+        let (_, is_lost) = after(&parcels, seen(vec![shipment(Parcel::Canceled)], true), now).unwrap();
+        assert!(is_lost);
         assert_eq!(due_again(&next, now), None);
     }
 

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use tools::run::{Stop, within_limit};
 use tools::{ErrorCode, Output, Running, Source, Task, ToolError, Toolbox};
 
-use crate::order::{self, KEPT, Next, Order, Stage};
+use crate::order::{self, KEPT, Next, Offer, Order, Stage};
 use crate::providers::rye::{self, Confirmed};
 use crate::quote::Locked;
 use crate::tracking::{self, Tracking};
@@ -129,6 +129,8 @@ async fn confirm(toolbox: &Toolbox, task: &Task, order: &Order) -> Result<Option
             order::change(db, &submitting, pending).await?;
             Ok(Some(NOT_SENT))
         }
+        // A refusal counts only if the offer still waits for its confirmation.
+        Confirmed::Refused if !still_waits(toolbox, order).await => Ok(None),
         Confirmed::Refused => {
             let failed =
                 Order { stage: Stage::Failed, reason: Some("provider_refused".to_owned()), ..submitting.clone() };
@@ -136,6 +138,12 @@ async fn confirm(toolbox: &Toolbox, task: &Task, order: &Order) -> Result<Option
             Ok(None)
         }
     }
+}
+
+/// Whether the provider says that the offer was not confirmed.
+async fn still_waits(toolbox: &Toolbox, order: &Order) -> bool {
+    let offer = rye::read(&toolbox.outbound, &order.offer, Instant::now() + rye::ASK).await;
+    matches!(offer, Ok(Offer::Begun | Offer::Ready(_) | Offer::Unpriced))
 }
 
 /// Notes that nothing was bought. False: the order was changed meanwhile.

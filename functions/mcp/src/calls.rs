@@ -212,6 +212,8 @@ impl Shop {
         let by_token = headers.contains_key(header::AUTHORIZATION)
             && !headers.contains_key("x-quote-id")
             && !headers.contains_key(PAYMENT_SIGNATURE);
+        // What passes money on to a shop is bought for a total that the caller has seen or bounds.
+        let by_token = by_token && (spec.fee.is_none() || spec.buys || headers.contains_key("x-max-cost-usdc"));
         let quote = answer.body["context"]["quote_id"].as_str();
         match (&spec.price, quote.filter(|_| by_token && answer.status == StatusCode::PAYMENT_REQUIRED)) {
             (Price::Asked { .. }, Some(id)) => {

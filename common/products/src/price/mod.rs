@@ -44,6 +44,8 @@ pub fn of_data(text: &str, currency: Option<&str>) -> Option<Price> {
         None => (text, currency.and_then(code)),
     };
     match named {
+        // Not an amount of a shop, and read in words it would be another one.
+        _ if has_exponent(number) => None,
         Some(named) if is_plain(number) => {
             let amount = positive(number)?;
             let amount = if amount.scale() > MAX_SCALE { amount.round_dp(ROUNDED_SCALE).normalize() } else { amount };
@@ -51,6 +53,18 @@ pub fn of_data(text: &str, currency: Option<&str>) -> Option<Price> {
         }
         _ => read(text, currency),
     }
+}
+
+/// `1e+30`
+fn has_exponent(number: &str) -> bool {
+    let parts = number.split_once(['e', 'E']);
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || b"+-.".contains(&byte));
+    parts.is_some_and(|(left, right)| {
+        left.ends_with(|letter: char| letter.is_ascii_digit())
+            && !right.is_empty()
+            && is_number(left)
+            && is_number(right)
+    })
 }
 
 /// The currency that a text names by code or sign.

@@ -152,6 +152,7 @@ pub async fn balance(outbound: &Outbound, deadline: Instant) -> Result<Option<Us
     let (_, json) = outbound.json(NAME, ORIGIN, &ask, &[], deadline).await?;
     Ok(match json["drawdownEnabled"].as_bool() {
         Some(false) => Some(Usdc::ZERO),
+        _ if json["balance"]["amountSubunits"].as_i64().is_some_and(|cents| cents < 0) => Some(Usdc::ZERO),
         _ => money(&json["balance"]),
     })
 }
@@ -193,13 +194,14 @@ fn understood(intent: &Value) -> Option<Offer> {
         "retrieving_offer" => Offer::Begun,
         "awaiting_confirmation" => match cost(&intent["offer"]["cost"]) {
             Some(cost) => Offer::Ready(cost),
-            None => Offer::Failed { code: "unsupported_currency".to_owned() },
+            None => Offer::Unpriced,
         },
         // Another way to pay than ours would have to be paid: the intent expires.
         "requires_action" | "placing_order" => Offer::Placing,
         "completed" => Offer::Placed { order_id: text(&intent["orderId"]) },
         "failed" => {
             let code = intent["failureReason"]["code"].as_str().unwrap_or("unknown");
+            let code = code.to_ascii_lowercase();
             let code: String = code.chars().filter(|letter| letter.is_ascii_lowercase() || *letter == '_').collect();
             Offer::Failed { code: code.chars().take(64).collect() }
         }
@@ -284,7 +286,7 @@ mod tests {
         let usd = |cents: u64| Usdc::from_micro(cents * CENT);
         let wanted = Cost { subtotal: usd(1_900), shipping: usd(499), tax: usd(173), total: usd(2_572) };
         assert_eq!(ready(cost), Some(Offer::Ready(wanted)));
-        let unsupported = Some(Offer::Failed { code: "unsupported_currency".to_owned() });
+        let unsupported = Some(Offer::Unpriced);
         for cost in [
             json!({"total": {"amountSubunits": 100, "currencyCode": "EUR"}}),
             json!({"total": dollars(-1)}),
@@ -304,7 +306,7 @@ mod tests {
             assert_eq!(understood(&intent), None, "{intent}");
         }
         let failed = json!({"state": "failed", "failureReason": {"code": "Bad <code>", "message": "x"}});
-        assert_eq!(understood(&failed), Some(Offer::Failed { code: "adcode".to_owned() }));
+        assert_eq!(understood(&failed), Some(Offer::Failed { code: "badcode".to_owned() }));
         assert_eq!(understood(&json!({"state": "completed"})), Some(Offer::Placed { order_id: None }));
         for id in ["", "a/b", "a?b", "..", "a b", &"a".repeat(101)] {
             assert!(!is_id(id), "{id}");
