@@ -360,16 +360,19 @@ fn products_are_found_by_words_and_read_from_pages() {
     });
 }
 
+/// The bodies that were sent, and whether it fails from now on.
+type Asked = Arc<Mutex<(Vec<Value>, bool)>>;
+
 /// A server of the Universal Commerce Protocol's catalog (ucp.dev/specification/catalog/mcp, read 2026-11).
 struct Catalog {
     url: String,
-    state: Arc<Mutex<(Vec<Value>, bool)>>,
+    state: Asked,
 }
 
 impl Catalog {
     async fn start() -> Catalog {
-        let state: Arc<Mutex<(Vec<Value>, bool)>> = Arc::default();
-        let answer = |State(state): State<Arc<Mutex<(Vec<Value>, bool)>>>, Json(body): Json<Value>| async move {
+        let state: Asked = Arc::default();
+        let answer = |State(state): State<Asked>, Json(body): Json<Value>| async move {
             let mut state = state.lock().expect("the state");
             let catalog = body["params"]["arguments"]["catalog"].clone();
             let is_valid = (&body["jsonrpc"], &body["method"]) == (&json!("2.0"), &json!("tools/call"))

@@ -5,8 +5,11 @@ use base::input::FieldError;
 use base::untrusted_text;
 use serde_json::Value;
 
+/// A code, a name, and ranges of the first three digits of ZIP codes.
+type State = (&'static str, &'static str, &'static [(u16, u16)]);
+
 /// States, the District of Columbia, territories and military post: code, name, and the first three digits of their ZIP codes.
-const STATES: [(&str, &str, &[(u16, u16)]); 59] = [
+const STATES: [State; 59] = [
     ("AL", "ALABAMA", &[(350, 369)]),
     ("AK", "ALASKA", &[(995, 999)]),
     ("AZ", "ARIZONA", &[(850, 865)]),
@@ -93,7 +96,7 @@ pub fn read(value: &Value) -> Result<Address, Vec<FieldError>> {
     let mut wrong = Vec::new();
     let text = |name: &str| value[name].as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let mut refuse = |name: &str, why: &str| wrong.push(FieldError::new(format!("shipping_address.{name}"), why));
-    let hidden = |name: &str| value[name].as_str().is_some_and(|text| has_hidden(text));
+    let hidden = |name: &str| value[name].as_str().is_some_and(has_hidden);
     const MEMBERS: [&str; 9] =
         ["first_name", "last_name", "street", "street2", "city", "state", "zip_code", "phone", "email"];
     for name in MEMBERS.into_iter().filter(|name| hidden(name)) {
