@@ -473,6 +473,7 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/tools/linkedin/local/posts", "publishLocalPost", "Publishes a post in the local network")
         .auth(Auth::Agent)
         .body(Body::Fields(POST))
+        .beyond_schema("the text needs a letter or a digit")
         .answers(&[Answer::json(201, "The post", Shape::Object(POSTED))])
         .refuses(&[NOT_HERE, (404, "member_not_found"), (400, "content_blocked")]),
 ];
