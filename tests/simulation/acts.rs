@@ -16,7 +16,7 @@ use tools_sms::send as sms;
 
 use super::asked::{self, Given};
 use super::world::{Answer, Node, WEBHOOK_SECRET, World};
-use super::{calls, sellers};
+use super::{calls, goals, sellers};
 use crate::support::payer::{bare, header};
 use crate::support::{Payer, READ_PATH, VIN, VIN_PATH};
 
@@ -36,6 +36,8 @@ pub struct Notes {
     pub daily_tried: Vec<Option<u64>>,
     /// Ids of the calls that it dialled.
     pub calls: Vec<String>,
+    /// Ids of the goals that it knows to have bought.
+    pub goals: Vec<String>,
     sessions: u64,
     names: u64,
 }
@@ -86,6 +88,9 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Say, 7),
     (Act::HangUp, 3),
     (Act::BuyCall, 2),
+    (Act::Goal, 5),
+    (Act::CancelGoal, 1),
+    (Act::AnswerGoal, 4),
     (Act::Spend, 10),
     (Act::SpendNamed, 3),
     (Act::Again, 7),
@@ -97,7 +102,7 @@ const ACTS: &[(Act, u64)] = &[
     (Act::Budget, 4),
     (Act::Freeze, 1),
     (Act::Lift, 4),
-    (Act::Deliver, 25),
+    (Act::Deliver, 50),
     (Act::Sweep, 4),
     (Act::Stranger, 2),
     (Act::Cancel, 1),
@@ -135,6 +140,11 @@ pub enum Act {
     HangUp,
     /// Buys a call to other agents.
     BuyCall,
+    /// Buys a goal.
+    Goal,
+    CancelGoal,
+    /// Answers what a goal asks its owner.
+    AnswerGoal,
     /// A call with an access token.
     Spend,
     SpendNamed,
@@ -319,6 +329,15 @@ pub async fn perform(act: Act, world: &World, agent: &Agent, node: usize) {
         Act::Dial => {
             calls::dial(world, agent, node).await;
             return;
+        }
+        Act::Goal | Act::CancelGoal | Act::AnswerGoal => {
+            let answer = match act {
+                Act::Goal => goals::buy(world, agent, node).await,
+                Act::CancelGoal => goals::cancel(world, agent, node).await,
+                _ => goals::answer(world, agent, node).await,
+            };
+            let Some(answer) = answer else { return };
+            answer
         }
         Act::Answering | Act::Say | Act::HangUp | Act::BuyCall => {
             let answer = match act {

@@ -5,7 +5,7 @@
 //! Real: the routers, the gate, the engine, the sweeper, the SDK client and the database engine. Modelled: everything
 //! outside of the service, that is the chain ([`chain`]), the queue ([`world`]), time ([`world::World::advance`]), what
 //! most tools do, what quoters find ([`asked`]), and the use of tools by sellers' programs and the model ([`sellers`]). Texts
-//! between agents ([`texts`]) are sent, and calls ([`calls`]) taken and made, by their own tools.
+//! between agents ([`texts`]) are sent, calls ([`calls`]) taken and made, and goals ([`goals`]) driven, by their own tools.
 //! Everything follows from one seed: a run has no threads and no sockets, and time passes only while every task waits.
 //!
 //! A run of many steps consists of episodes, each with its own database and agents. A violation prints the episode's
@@ -19,6 +19,7 @@ mod check;
 mod database;
 mod dice;
 mod faults;
+mod goals;
 mod last_claim;
 mod places;
 mod sellers;
@@ -110,6 +111,7 @@ fn run(seed: u64, steps: u64) {
     assert!(steps < SHORT_RUN || figures.sum("asked quotes, ") > 0, "no quote of an asked price was bought");
     assert!(steps < SHORT_RUN || figures.sum("texts accepted") > 0, "no text arrived");
     assert!(steps < SHORT_RUN || figures.sum("answered calls") > 0, "no call was answered");
+    assert!(steps < SHORT_RUN || figures.sum("calls of goals") > 0, "no goal bought a call");
     assert!(steps < 10 * SHORT_RUN || figures.sum("stopped by token_") > 0, "no token's own cap was reached");
 }
 
@@ -152,6 +154,7 @@ async fn episode(seed: u64, steps: u64) -> Figures {
             asked::check(&world, &agents).await;
             texts::check(&world, &agents).await;
             calls::check(&world, &agents).await;
+            goals::check(&world, &agents).await;
             world.fate.set(true);
         }
     }
@@ -240,6 +243,7 @@ async fn end(world: &Arc<World>, agents: &[Arc<Agent>]) {
     asked::at_rest(world, agents).await;
     texts::at_rest(world, agents).await;
     calls::at_rest(world, agents).await;
+    goals::at_rest(world, agents).await;
 }
 
 /// Sweeps and works until no job is open.
@@ -270,7 +274,10 @@ async fn stuck(world: &World, errors: &BTreeMap<String, StoreError>) -> ! {
         let Job { settlement, outcome, attempt, transaction, .. } = &job;
         let nonce = job.intent.as_ref().map(|intent| intent.account_nonce);
         let error = errors.get(&request_id.to_string());
-        eprintln!("{request_id}: {settlement:?} {outcome:?} {attempt} {transaction:?} {nonce:?} {error:?}");
+        eprintln!(
+            "{request_id} {}: {settlement:?} {outcome:?} {attempt} {transaction:?} {nonce:?} {error:?}",
+            job.tool
+        );
     }
     panic!("jobs stay open for ever; the chain: {}", world.chain.describe());
 }

@@ -13,7 +13,6 @@ use axum::extract::Request;
 use base::clock::{Clock, Timestamp};
 use base::ids::RequestId;
 use base::money::Usdc;
-use gate::Gate;
 use gate::app::App;
 use gate::approvals::Notices;
 use gate::jobs::job::Lane;
@@ -21,6 +20,7 @@ use gate::jobs::{Engine, Queues, sweep};
 use gate::limits::{Exhausted, StopSwitch};
 use gate::secrets::ServiceKeys;
 use gate::work::{Resource, ToolAccess};
+use gate::{Gate, GoalCalls};
 use ledger::cards::Cards;
 use ledger::payments::policy::Gauge;
 use local::http_api;
@@ -33,7 +33,7 @@ use platform::store::blob::Access;
 use platform::store::queue::Message;
 use platform::store::{BoxFuture, Db, Queue, StoreError};
 use serde_json::{Value, json};
-use tools::{Output, Runner, Running, Source, Task, ToolError, Unavailable, top_up};
+use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, top_up};
 use tools_lookups::vehicle_identification;
 use tools_web::web_read;
 use tower::ServiceExt;
@@ -59,7 +59,7 @@ thread_local! {
     static WORK: Cell<u64> = const { Cell::new(0) };
 }
 
-static RUNNERS: [&Runner; 9] = [
+static RUNNERS: [&Runner; 10] = [
     &Runner { spec: &web_read::SPEC, run: |_, task| work(&task) },
     &Runner { spec: &vehicle_identification::SPEC, run: |_, task| work(&task) },
     &Runner {
@@ -72,6 +72,7 @@ static RUNNERS: [&Runner; 9] = [
     &tools_sms::send::RUNNER,
     &tools_voice::inbound::RUNNER,
     &tools_voice::outbound::RUNNER,
+    &tools_compute::compute::RUNNER,
 ];
 
 /// Makes the next work on this thread find its source down.
@@ -216,7 +217,15 @@ impl World {
         let settler = Model { way: self.way, chain: self.chain.clone(), fate, db, clock: clock.clone() };
         let policy = FetchPolicy::default();
         let connections = Connections::open(&self.config).expect("connections");
-        let toolbox = app.toolbox(&connections, policy.clone()).expect("a toolbox");
+        let queues = Queues { tools: self.queue.clone(), souls: self.queue.clone(), browser: self.queue.clone() };
+        let notices = Notices::new(&self.config).expect("notices");
+        let calls =
+            GoalCalls { app: app.clone(), queues: queues.clone(), notices: notices.clone(), policy: policy.clone() };
+        let toolbox = Toolbox {
+            buyer: Some(Arc::new(calls)),
+            job_queue: Some(self.queue.clone()),
+            ..app.toolbox(&connections, policy.clone()).expect("a toolbox")
+        };
         let keys = ServiceKeys::derive(SECRET).expect("keys");
         let toolbox = Arc::new(toolbox);
         let hands = |resource| {
@@ -231,7 +240,7 @@ impl World {
         let engine = Engine {
             db: self.db.clone(),
             blobs: app.blobs.clone(),
-            queues: Queues { tools: self.queue.clone(), souls: self.queue.clone(), browser: self.queue.clone() },
+            queues,
             clock,
             chain: self.config.chain.clone(),
             settler: Box::new(settler),
@@ -240,7 +249,6 @@ impl World {
             toolbox,
             sellers: Some(Arc::new(service_runner)),
         };
-        let notices = Notices::new(&self.config).expect("notices");
         let gate = Gate { app: app.clone(), engine, quote_key: keys.quotes, fetch_policy: policy, notices };
         let gate = Arc::new(gate);
         let cards = Cards::configured(&app.config, http);
@@ -251,6 +259,7 @@ impl World {
             (messaging::GROUP, messaging::router(gate.clone())),
             (voice::GROUP, voice::router(gate.clone(), keys.webhooks)),
             ("souls", souls::router(Arc::new(Market::new(gate.clone(), http)))),
+            (compute::GROUP, compute::router(gate.clone())),
             (asked::GROUP, asked::router(gate.clone())),
         ]);
         Node { gate, groups }

@@ -181,7 +181,7 @@ impl Charge {
         }
         let mut writes = self.end(db, of, self.counted)?;
         if self.funds {
-            writes.push(purse::closed(db, of.agent, of.request_id, Usdc::ZERO)?);
+            writes.push(purse::unused(db, of.agent, of.request_id)?);
         }
         if self.credits > Usdc::ZERO {
             let (cause, back) = (of.receipt_id.as_str(), credit::add_marked(self.credits, self.card)?);

@@ -155,3 +155,12 @@ pub fn closed(db: &Db, agent: AgentId, goal: RequestId, kept: Usdc) -> Result<Wr
         .bind("zero", Usdc::ZERO)?
         .bind("kept", kept)
 }
+
+/// The check of the transaction that undoes the goal's own charge, because its payment never arrived. Refused if anything was spent or may
+/// still be spent. It writes no purse: the same purchase can be made again, and then begins.
+pub fn unused(db: &Db, agent: AgentId, goal: RequestId) -> Result<Write, StoreError> {
+    Write::check(&db.tables.ledger, key(agent, goal))
+        .only_if("attribute_not_exists(#pk) OR (#state <> :open AND #in_flight = :zero AND #spent = :zero)")
+        .bind("open", PurseState::Open)?
+        .bind("zero", Usdc::ZERO)
+}

@@ -97,6 +97,9 @@ impl Run {
                 None => return Ok(Output::waiting(self.now().plus(LAST_LOOKS), SOURCE)),
             },
         };
+        if purse.state == PurseState::Closed {
+            return Ok(close::output(self.id(), &purse, None).charging(purse.kept.unwrap_or_default()));
+        }
         if self.job.is_over && purse.state == PurseState::Open {
             self.close("given_up").await?;
         }
