@@ -8,6 +8,7 @@ use base::ids::RequestId;
 use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
+use tools_network::providers::local::members;
 
 use crate::support::{Answer, Payer, books, eventually, run, stack_with};
 
@@ -121,6 +122,48 @@ pub async fn friends(stack: &Stack) -> [(Agent, String, String); 2] {
     [(ann, of_ann, ann_id), (bob, of_bob, bob_id)]
 }
 
+/// A link logs in once. Whoever has somebody's link to connect again, and enters a code of its own, reaches no account that is in use.
+#[test]
+fn a_login_moves_no_account_that_is_in_use() {
+    run(async {
+        let stack = local_stack().await;
+        let (ann, eve) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let (of_ann, ann_id) = ann.joins("Ann").await;
+        let account = tools_network::account::list(&stack.app.db, ann.payer.agent()).await.unwrap().remove(0);
+        let issued = ann.post(&format!("accounts/{of_ann}/reconnect"), &json!({})).await.json();
+        let url = issued["url"].as_str().expect("a link").to_owned();
+        let path = url.find("/v1/").map(|at| &url[at..]).expect("a path");
+        let page = ann.payer.client.get(path, &[]).await;
+        assert!(page.text.contains("read, reply, view profile, react, invite"), "{}", page.text);
+        let enter = |code: Value| {
+            let form = [("content-type", "application/x-www-form-urlencoded")];
+            let body = format!("code={}", code["code"].as_str().expect("a code"));
+            let client = &ann.payer.client;
+            async move { client.send("POST", path, &form, body).await.expect("an answer") }
+        };
+        let entered = enter(eve.post("local/code", &json!({"name": "Eve"})).await.json()).await;
+        assert!(entered.text.contains("The account was not connected"), "{}", entered.text);
+        let again = enter(ann.post("local/code", &json!({"name": "Ann"})).await.json()).await;
+        assert_eq!(again.status, 410, "a page is used once: {}", again.text);
+        let intent = ann.get(&format!("connect/{}", issued["intent_id"].as_str().expect("an id"))).await.json();
+        assert_eq!(
+            (&intent["status"], &intent["failure_reason"]),
+            (&json!("failed"), &json!("identity_mismatch")),
+            "{intent}"
+        );
+        let session = members::session(&stack.app.db, &account.upstream).await.unwrap().expect("a session");
+        assert_eq!((session.member.to_string(), session.is_over), (ann_id, false));
+
+        // Giving it up and connecting it again makes no new places.
+        let body = json!({"account_id": of_ann, "identifier": eve.payer.agent().to_string()});
+        ann.done("profile-view", &body, "view").await;
+        ann.gives_up(&of_ann).await;
+        let (of_ann, _) = ann.joins("Ann").await;
+        let account = ann.get(&format!("accounts/{of_ann}")).await.json();
+        assert_eq!(account["limits"]["profile_views"]["remaining"], 99, "{account}");
+    });
+}
+
 #[test]
 fn two_agents_meet_in_the_local_network() {
     run(async {
@@ -227,7 +270,8 @@ fn what_is_not_allowed_is_refused_before_a_price() {
             "{job}"
         );
         let account = ann.get(&format!("accounts/{of_ann}")).await.json();
-        assert_eq!(account["limits"]["messages"]["remaining"], 50, "{account}");
+        // The look at the member counts.
+        assert_eq!(account["limits"]["messages"]["remaining"], 49, "{account}");
         // The same member is connected once, by whomever.
         for path in ["accounts/x", "connect/x", "sync/x"] {
             assert_eq!(ann.get(path).await.status, 404, "{path}");

@@ -126,7 +126,9 @@ async fn answer(State(at): State<Unipile>, method: Method, uri: Uri, headers: He
         ("POST", ["chats"]) => at.take(&field(&body, "text"), &format!("chat-{}", field(&body, "attendees_ids"))).await,
         ("POST", ["chats", chat, "messages"]) => at.take(&field(&body, "text"), chat).await,
         ("GET", ["chats", id]) => Json(json!({"id": id, "name": "Jane", "type": 0})).into_response(),
-        ("GET", ["chats", _, "attendees"]) => Json(json!({"items": []})).into_response(),
+        ("GET", ["chats", id, "attendees"]) => {
+            Json(json!({"items": [{"provider_id": id.trim_start_matches("chat-")}]})).into_response()
+        }
         _ => {
             at.told.lock().unwrap().strange.push(format!("{method} {uri}"));
             http::StatusCode::NOT_FOUND.into_response()
@@ -165,6 +167,12 @@ impl Unipile {
                 told.shown.insert(0, json!({
                     "id": id, "chat_id": chat, "text": text, "is_sender": 1, "timestamp": Clock::system().now().to_string(), "seen": 1,
                 }));
+                // The owner writes the same to somebody else, by hand.
+                let by_hand = json!({
+                    "id": format!("{id}-by-hand"), "chat_id": "chat-p-stranger", "text": text, "is_sender": 1,
+                    "timestamp": Clock::system().now().to_string(), "seen": 1,
+                });
+                told.shown.insert(0, by_hand);
             }
             id
         };
@@ -178,6 +186,15 @@ impl Unipile {
                 .into_response(),
         }
     }
+}
+
+/// Waits until a job's first run has put it down.
+async fn waits(stack: &Stack, job: base::ids::RequestId) {
+    eventually("a queued action", || async {
+        let job = gate::jobs::store::load_latest(&stack.app.db, job).await.expect("a database")?;
+        job.handed_until.map(drop)
+    })
+    .await;
 }
 
 /// Posts as Unipile does.
@@ -347,15 +364,30 @@ fn a_queued_action_fails_when_its_grant_ends() {
         assert_eq!(first["result"]["status"], "sent", "{first}");
         // The next one has to wait for twelve seconds.
         let second = id_of(&agent.buy("message", &friend("Two"), "two").await);
-        eventually("a queued action", || async {
-            let action = tools_network::action::load(&stack.app.db, second).await.expect("a database")?;
-            (action.state == tools_network::action::State::Queued).then_some(())
-        })
-        .await;
+        waits(&stack, second).await;
         assert_eq!(agent.gives_up(&account).await["cancelled_sends"], 1);
         let job = agent.ended(&second.to_string()).await;
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("grant_revoked")), "{job}");
         assert_eq!(unipile.sent().len(), 1);
+        assert_eq!(spent(&stack, &agent).await, 20_000);
+
+        // What its owner freezes is not sent when its turn comes.
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-2").await;
+        let friend = |text: &str| json!({"account_id": account, "profile": "friend-jane", "text": text});
+        assert_eq!(agent.done("message", &friend("Three"), "three").await["result"]["status"], "sent");
+        let waiting = id_of(&agent.buy("message", &friend("Four"), "four").await);
+        waits(&stack, waiting).await;
+        let frozen = agent.payer.change("POST", "/v1/agents/me/freezes", &json!({"what": "agent"})).await;
+        assert_eq!(frozen.status, 200, "{}", frozen.text);
+        platform::store::jobs::wake(&stack.app.db, &*stack.queue, waiting).await;
+        let job = eventually("the job to end", || async {
+            let job = agent.payer.get(&format!("/v1/requests/{waiting}")).await.json();
+            (job["status"] == "failed").then_some(job)
+        })
+        .await;
+        assert_eq!(job["error_reason"], "frozen_by_owner", "{job}");
+        assert_eq!(unipile.sent().len(), 2);
         assert_eq!(spent(&stack, &agent).await, 20_000);
     });
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::sha256_parts;
-use base::ids::AgentId;
+use base::ids::{AgentId, uuid_of};
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, due};
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,14 @@ pub struct Place {
 impl Account {
     pub fn place(&self) -> Place {
         Place { agent: self.agent, account: self.id, due: None }
+    }
+
+    /// Whose limits are used: the member's, or the account's if the member is not known.
+    pub fn counted(&self) -> Uuid {
+        match &self.member {
+            Some(member) => uuid_of(&[b"network member", self.provider.as_bytes(), b"/", member.as_bytes()]),
+            None => self.id,
+        }
     }
 
     pub fn is_open(&self) -> bool {

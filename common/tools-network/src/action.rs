@@ -29,7 +29,7 @@ use platform::store::{Db, Key, StoreError, Write, due};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::account::{Allowed, Tier};
+use crate::account::{Account, Allowed, Tier};
 use crate::limits::Limit;
 
 /// How long an action may be ambiguous.
@@ -153,7 +153,8 @@ pub struct Action {
     pub kind: Kind,
     /// The grant under which it was bought.
     pub grant_version: u32,
-    /// As of the account when its place was taken.
+    /// Whose limits its place is in ([`Account::counted`]), and as of when it was taken.
+    pub counted: Uuid,
     #[serde(default)]
     pub tier: Tier,
     pub state: State,
@@ -190,20 +191,15 @@ struct Pointer {
 
 impl Action {
     #[must_use]
-    pub fn new(
-        request: RequestId,
-        (agent, account): (AgentId, Uuid),
-        kind: Kind,
-        (grant_version, tier): (u32, Tier),
-        now: Timestamp,
-    ) -> Action {
+    pub fn new(request: RequestId, account: &Account, kind: Kind, now: Timestamp) -> Action {
         Action {
             request,
-            agent,
-            account,
+            agent: account.agent,
+            account: account.id,
             kind,
-            grant_version,
-            tier,
+            grant_version: account.grant_version,
+            counted: account.counted(),
+            tier: account.tier,
             state: State::Queued,
             created: now,
             since: now,

@@ -139,9 +139,7 @@ pub async fn claim(toolbox: &Toolbox, claiming: Claiming<'_>, kind: Kind) -> Res
     let (db, now) = (&toolbox.db, claiming.now);
     let account = allowed(toolbox, kind, claiming.input, claiming.agent).await?;
     stay_awake(db, &account, now).await?;
-    let owner = (claiming.agent, account.id);
-    let grant = (account.grant_version, account.tier);
-    let mut action = Action::new(claiming.request_id, owner, kind, grant, now);
+    let mut action = Action::new(claiming.request_id, &account, kind, now);
     let text = |name: &str| claiming.input.get(name).and_then(Value::as_str);
     let mut writes = Vec::new();
     match kind {
@@ -205,11 +203,11 @@ pub async fn claim_sync(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec
     let taken = lock::take(db, &db.tables.messages, key, claiming.request_id, now).await?;
     let lock = taken.map_err(in_progress)?;
     let coverage = syncing::coverage(db, account.id).await?;
-    let (kind, cursor) = sync::begins(claiming.input, &coverage);
+    let begun = sync::begins(claiming.input, &coverage);
     let pages = claiming.input.get("max_pages").and_then(Value::as_u64).and_then(|pages| u32::try_from(pages).ok());
     let mut run =
-        Run::new(claiming.request_id, (claiming.agent, account.id), kind, pages.unwrap_or(sync::MAX_PAGES), now);
-    run.cursor = cursor;
+        Run::new(claiming.request_id, (claiming.agent, account.id), begun.kind, pages.unwrap_or(sync::MAX_PAGES), now);
+    (run.cursor, run.until) = (begun.cursor, begun.until);
     let mut writes = run.begin(db)?;
     writes.push(lock);
     Ok(writes)

@@ -120,8 +120,10 @@ async fn open_accounts(db: &Db, agent: AgentId) -> Result<usize, StoreError> {
 pub async fn logged_in(toolbox: &Toolbox, intent: Intent, upstream: &str) -> Result<Intent, ApiError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
     let provider = providers::needed(toolbox)?;
-    if intent.status_at(now) == Status::Expired || intent.status == Status::Cancelled {
-        forget_new(db, &*provider, &intent, upstream).await;
+    let is_late = intent.status_at(now) == Status::Expired || intent.status == Status::Cancelled;
+    let is_second = intent.upstream.as_deref().is_some_and(|first| first != upstream);
+    if is_late || is_second {
+        forget_new(db, &*provider, upstream).await;
         return Ok(intent);
     }
     if let Some(status) = intent.status.after(Event::LoggedIn) {
@@ -163,7 +165,7 @@ pub async fn verify(toolbox: &Toolbox, mut intent: Intent) -> Result<Intent, Api
             }
         };
         match db.apply(writes).await {
-            Ok(()) if judged.is_err() => forget_new(db, &*provider, &intent, &upstream).await,
+            Ok(()) if judged.is_err() => forget_new(db, &*provider, &upstream).await,
             Ok(()) | Err(WriteError::Refused(_)) => {}
             Err(WriteError::Failed(error)) => return Err(error.into()),
         }
@@ -259,15 +261,12 @@ fn take_member(db: &Db, account: &Account, before: Option<&Account>) -> Result<W
 }
 
 /// Deletes an account at the provider that did not become one here, as far as that works now.
-async fn forget_new(db: &Db, provider: &dyn Provider, intent: &Intent, upstream: &str) {
+async fn forget_new(db: &Db, provider: &dyn Provider, upstream: &str) {
     let is_known = match account::of_upstream(db, provider.name(), upstream).await {
         Ok(known) => known.is_some(),
         Err(_) => true,
     };
-    if intent.reconnects.is_none()
-        && !is_known
-        && let Err(error) = provider.forget(upstream).await
-    {
+    if !is_known && let Err(error) = provider.forget(upstream).await {
         log::failure("an account that was not connected stays at the network's provider", &error.detail());
     }
 }

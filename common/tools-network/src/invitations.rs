@@ -154,10 +154,12 @@ fn key(account: Uuid, id: Uuid) -> Key {
     Key::new(format!("NETINVITES#{account}"), id.to_string())
 }
 
-/// Names a member the same however the owner writes it: with or without the address of the profile.
+/// Names a member the same however the owner writes it: with or without the address of the profile, and an id in any of its forms.
 fn named(profile: &str) -> String {
-    let text = profile.trim().trim_end_matches('/').to_lowercase();
-    text.rsplit_once("/in/").map_or(text.clone(), |(_, name)| name.to_owned())
+    let path = profile.split(['?', '#']).next().unwrap_or_default();
+    let text = path.trim().trim_end_matches('/').to_lowercase();
+    let name = text.rsplit_once("/in/").map_or(text.as_str(), |(_, name)| name);
+    Uuid::try_parse(name).map_or_else(|_| name.to_owned(), |id| id.to_string())
 }
 
 fn invited_key(account: Uuid, profile: &str) -> Key {
@@ -220,8 +222,12 @@ mod tests {
 
     #[test]
     fn a_member_has_one_name() {
-        for same in ["https://www.linkedin.com/in/Jane-Doe/", " jane-doe", "linkedin.com/in/jane-doe"] {
+        for same in ["https://www.linkedin.com/in/Jane-Doe/", " jane-doe", "linkedin.com/in/jane-doe?x=1"] {
             assert_eq!(named(same), "jane-doe", "{same}");
+        }
+        let id = "0b8ac6f0-41d2-4a2e-9c0d-1f2e3d4c5b6a";
+        for same in ["0B8AC6F041D24A2E9C0D1F2E3D4C5B6A", "{0b8ac6f0-41d2-4a2e-9c0d-1f2e3d4c5b6a}", id] {
+            assert_eq!(named(same), id, "{same}");
         }
         for status in STATUSES {
             assert_eq!(json!(serde_json::from_value::<Status>(json!(status)).unwrap()), json!(status));

@@ -2,12 +2,14 @@
 //!
 //! The limits keep an account from what the network takes for a machine's behaviour. They hold per account, whoever uses it and
 //! however many calls come at once: each call takes its place in the transaction that claims it. `taken` counts these places,
-//! `sent` what reached the network. A place is given back if it is certain that nothing was sent.
+//! `sent` what reached the network. A place is given back if it is certain that the network was not asked.
 //!
 //! | item (table messages) | key |
 //! |---|---|
-//! | places of a day | `NETCAP#<account>` / `<day>#<limit>` |
-//! | places of a week | `NETCAP#<account>` / `W<week>#invites` |
+//! | places of a day | `NETCAP#<member>` / `<day>#<limit>` |
+//! | places of a week | `NETCAP#<member>` / `W<week>#invites` |
+//!
+//! They are the member's: whoever gives an account up and connects it again goes on with the same counts.
 
 use std::time::Duration;
 
@@ -100,12 +102,12 @@ impl Window {
         })
     }
 
-    fn key(self, account: Uuid, limit: Limit) -> Key {
+    fn key(self, counted: Uuid, limit: Limit) -> Key {
         let row = match self {
             Window::Day(day) => format!("{day}#{}", limit.name()),
             Window::Week(week) => format!("W{week}#{}", limit.name()),
         };
-        Key::new(format!("NETCAP#{account}"), row)
+        Key::new(format!("NETCAP#{counted}"), row)
     }
 }
 
@@ -158,7 +160,7 @@ fn windows(limit: Limit, tier: Tier, now: Timestamp) -> Vec<(Window, u32)> {
 pub async fn headroom(db: &Db, account: &Account, limit: Limit, now: Timestamp) -> Result<Headroom, StoreError> {
     let mut left = Vec::new();
     for (window, most) in windows(limit, account.tier, now) {
-        let counts: Option<Counts> = db.get_latest(&db.tables.messages, window.key(account.id, limit)).await?;
+        let counts: Option<Counts> = db.get_latest(&db.tables.messages, window.key(account.counted(), limit)).await?;
         left.push(Headroom::of(most, counts.unwrap_or_default(), window));
     }
     let least = left.into_iter().min_by_key(|left| (left.remaining(), std::cmp::Reverse(left.resets_at)));
@@ -202,7 +204,7 @@ pub async fn check(db: &Db, account: &Account, limit: Limit, now: Timestamp) -> 
 /// The writes that take a place. Refused if there is none.
 pub fn take(db: &Db, account: &Account, limit: Limit, now: Timestamp) -> Result<Vec<Write>, StoreError> {
     let take = |(window, most): (Window, u32)| {
-        let key = window.key(account.id, limit);
+        let key = window.key(account.counted(), limit);
         let expires = window.ends().plus(Duration::from_secs(DAY_SECS.unsigned_abs())).secs() + KEPT_DAYS * DAY_SECS;
         Write::update(&db.tables.messages, key, "SET #expires = :expires ADD #taken :one")
             .only_if("attribute_not_exists(#taken) OR #taken < :most")
@@ -216,14 +218,14 @@ pub fn take(db: &Db, account: &Account, limit: Limit, now: Timestamp) -> Result<
 /// The writes that say what became of a place that was taken at `at`: it was used, or it is free again.
 pub fn settle(
     db: &Db,
-    (account, tier): (Uuid, Tier),
+    (counted, tier): (Uuid, Tier),
     limit: Limit,
     at: Timestamp,
     is_sent: bool,
 ) -> Result<Vec<Write>, StoreError> {
     let settle = |(window, _): (Window, u32)| {
         let (change, by) = if is_sent { ("ADD #sent :by", 1) } else { ("ADD #taken :by", -1) };
-        Write::update(&db.tables.messages, window.key(account, limit), change).bind("by", by)
+        Write::update(&db.tables.messages, window.key(counted, limit), change).bind("by", by)
     };
     windows(limit, tier, at).into_iter().map(settle).collect()
 }

@@ -5,7 +5,18 @@ use ledger::notifications::{self, Notification, NotificationKind};
 use platform::store::{Db, StoreError, Write};
 use serde_json::json;
 
-use crate::account::{Account, Status};
+use crate::account::{Account, Status, Word};
+
+/// Notes that the network has logged an account out, and tells its owner.
+pub async fn logged_out(db: &Db, account: &Account, now: Timestamp) -> Result<(), StoreError> {
+    let Some(next) = account.told(Word::Credentials, now) else { return Ok(()) };
+    if db.write_if(account.change(db, &next)?).await?
+        && let Some(note) = of(db, &next, now)?
+    {
+        db.write(note).await?;
+    }
+    Ok(())
+}
 
 /// The write that tells an owner that an account has to be connected again, or is gone. `None`: it works.
 pub fn of(db: &Db, account: &Account, now: Timestamp) -> Result<Option<Write>, StoreError> {

@@ -17,6 +17,7 @@ use tools::{Output, Runner, Running, Task, Toolbox};
 use crate::account::{self, Account, Status};
 use crate::claiming;
 use crate::inbox::{self, By};
+use crate::notices;
 use crate::providers::{self, Page, Provider, Trouble, failed};
 use crate::sold::{ACCOUNT, UUID};
 use crate::syncing::{self, Coverage, History, Kind, Run};
@@ -29,6 +30,8 @@ const PAGE: usize = 250;
 const CHATS: usize = 20;
 /// How long a run may take from its first try to its end.
 const WITHIN: Duration = Duration::from_secs(3600);
+/// A reading begins so much before the end of the last one: messages come late, and clocks differ.
+const AROUND: Duration = Duration::from_secs(600);
 /// The provider is asked so often for one page.
 const TRIES: u32 = 3;
 
@@ -102,14 +105,28 @@ fn output() -> Value {
     })
 }
 
-/// What a run with this input is, and the page that it begins at; `None`: the newest.
-pub fn begins(input: &Map<String, Value>, coverage: &Coverage) -> (Kind, Option<String>) {
+/// How a run begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    pub kind: Kind,
+    /// Its first page; `None`: the newest.
+    pub cursor: Option<String>,
+    /// What is older was read before.
+    pub until: Option<Timestamp>,
+}
+
+/// What a run with this input is. What comes after a whole reading reads back to the beginning of that one, whatever is known of newer
+/// messages from elsewhere.
+pub fn begins(input: &Map<String, Value>, coverage: &Coverage) -> Begun {
+    let newest = |kind, until| Begun { kind, cursor: None, until };
     match input.get("mode").and_then(Value::as_str) {
-        Some("history") => (Kind::HistoryRequest, None),
-        Some("restart") => (Kind::Initial, None),
-        _ if coverage.cursor.is_some() => (Kind::Continue, coverage.cursor.clone()),
-        _ if coverage.is_complete() => (Kind::Incremental, None),
-        _ => (Kind::Initial, None),
+        Some("history") => newest(Kind::HistoryRequest, None),
+        Some("restart") => newest(Kind::Initial, None),
+        _ if coverage.cursor.is_some() => {
+            Begun { kind: Kind::Continue, cursor: coverage.cursor.clone(), until: coverage.until }
+        }
+        _ if coverage.is_complete() => newest(Kind::Incremental, coverage.enumerated_as_of),
+        _ => newest(Kind::Initial, None),
     }
 }
 
@@ -197,7 +214,8 @@ async fn history(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn
     };
     let now = toolbox.clock.now();
     let coverage = syncing::coverage(&toolbox.db, account.id).await?;
-    let history = if coverage.history == History::Never { History::Requested } else { coverage.history };
+    // Older messages may be there from now on: the next run reads all.
+    let history = if coverage.cursor.is_some() { coverage.history } else { History::Requested };
     let next = Run {
         status: syncing::Status::Succeeded,
         provider_status: Some(word),
@@ -207,13 +225,17 @@ async fn history(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn
         finished: Some(now),
         ..run.clone()
     };
-    put(toolbox, run, next, Some(&Coverage { history, ..coverage })).await
+    put(toolbox, run, next, Some(&Coverage { history, until: None, ..coverage })).await
 }
 
 /// The provider did not answer as it should: the run tries again a few times, and then stops with what it has.
 async fn trouble(toolbox: &Toolbox, run: &Run, error: &Trouble) -> Result<Run, Stop> {
     log::failure("a sync got no answer from the network's provider", &error.detail());
-    let is_final = matches!(error, Trouble::LoggedOut) || run.rate_limited + 1 >= TRIES;
+    let is_logged_out = matches!(error, Trouble::LoggedOut);
+    if is_logged_out && let Some(account) = account::load(&toolbox.db, run.agent, run.account).await? {
+        notices::logged_out(&toolbox.db, &account, toolbox.clock.now()).await?;
+    }
+    let is_final = is_logged_out || run.rate_limited + 1 >= TRIES;
     if !is_final {
         let next = Run { rate_limited: run.rate_limited + 1, requests: run.requests + 1, ..run.clone() };
         put(toolbox, run, next, None).await?;
@@ -244,11 +266,10 @@ async fn page(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn Pr
         upstream_ms,
         ..run.clone()
     };
-    let news = take(toolbox, account, &page, &mut next, now).await?;
+    take(toolbox, account, &page, &mut next, now).await?;
     next.requests += describe(toolbox, account, &page, provider, now).await;
     next.cursor = page.next.clone();
-    // A page without news ends an incremental run: what is older was read before.
-    if next.cursor.is_some() && next.kind == Kind::Incremental && !news {
+    if next.until.is_some_and(|until| page.messages.iter().any(|message| message.at < until.minus(AROUND))) {
         next.cursor = None;
     }
     if next.cursor.is_none() {
@@ -261,18 +282,16 @@ async fn page(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn Pr
     put(toolbox, run, next, Some(&coverage)).await
 }
 
-/// Takes a page's messages. Whether any of them was new.
+/// Takes a page's messages.
 async fn take(
     toolbox: &Toolbox,
     account: &Account,
     page: &Page,
     run: &mut Run,
     now: Timestamp,
-) -> Result<bool, StoreError> {
-    let mut news = false;
+) -> Result<(), StoreError> {
     for heard in &page.messages {
         let taken = inbox::take(&toolbox.db, account.id, heard, By::Sync, now).await?;
-        news |= taken.inserted;
         run.seen += 1;
         run.inserted += u32::from(taken.inserted);
         run.updated += u32::from(taken.updated);
@@ -280,7 +299,7 @@ async fn take(
         run.earliest = Some(run.earliest.map_or(heard.at, |at| at.min(heard.at)));
         run.latest = Some(run.latest.map_or(heard.at, |at| at.max(heard.at)));
     }
-    Ok(news)
+    Ok(())
 }
 
 /// Reads who takes part in the chats of a page, of those of which that is not known. How often the provider was asked. What it does
@@ -314,18 +333,20 @@ fn reached(before: &Coverage, was: &Run, run: &Run, now: Timestamp) -> Coverage 
         (one, other) => one.or(other),
     };
     let is_whole = run.cursor.is_none();
+    let is_first_reading = run.until.is_none();
     Coverage {
-        history: match (run.kind, is_whole) {
-            (Kind::Incremental, _) => before.history,
-            (_, true) => History::Done,
-            (_, false) => History::Running,
+        history: match (is_first_reading, is_whole) {
+            (false, _) => before.history,
+            (true, true) => History::Done,
+            (true, false) => History::Running,
         },
-        completed_at: if is_whole && run.kind != Kind::Incremental { Some(now) } else { before.completed_at },
+        completed_at: if is_whole && is_first_reading { Some(now) } else { before.completed_at },
         earliest_at: earlier(before.earliest_at, run.earliest),
         latest_at: before.latest_at.max(run.latest),
         enumerated_as_of: if first { Some(now) } else { before.enumerated_as_of },
-        incremental_at: if run.kind == Kind::Incremental { Some(now) } else { before.incremental_at },
+        incremental_at: if is_whole && !is_first_reading { Some(now) } else { before.incremental_at },
         cursor: run.cursor.clone(),
+        until: run.until.filter(|_| !is_whole),
         ..before.clone()
     }
 }
@@ -336,7 +357,9 @@ async fn end(toolbox: &Toolbox, run: &Run) -> Result<Output, Stop> {
         return Err(failed(reason, "nothing could be read from the account").into());
     }
     let coverage = syncing::coverage(&toolbox.db, run.account).await?;
-    let outcome = match (&run.error, run.cursor.is_some()) {
+    // After the network was asked for older messages, these have to be read.
+    let goes_on = run.cursor.is_some() || run.kind == Kind::HistoryRequest;
+    let outcome = match (&run.error, goes_on) {
         (Some(_), _) => "partial",
         (None, true) => "bounded",
         (None, false) => "exhausted",
@@ -344,7 +367,7 @@ async fn end(toolbox: &Toolbox, run: &Run) -> Result<Output, Stop> {
     let mut result = run.view();
     for (name, value) in [
         ("outcome", json!(outcome)),
-        ("needs_continuation", json!(run.cursor.is_some())),
+        ("needs_continuation", json!(goes_on)),
         ("provider_history", json!(coverage.history)),
     ] {
         result[name] = value;
@@ -365,17 +388,21 @@ mod tests {
         let coverage = |history, cursor: Option<&str>| Coverage {
             history,
             cursor: cursor.map(str::to_owned),
+            until: Some(Timestamp::from_secs(3)),
+            enumerated_as_of: Some(Timestamp::from_secs(9)),
             ..Coverage::default()
         };
         for (mode, coverage, begun) in [
-            (None, coverage(History::Never, None), (Kind::Initial, None)),
-            (None, coverage(History::Running, Some("c")), (Kind::Continue, Some("c"))),
-            (None, coverage(History::Done, None), (Kind::Incremental, None)),
-            (Some("restart"), coverage(History::Running, Some("c")), (Kind::Initial, None)),
-            (Some("history"), coverage(History::Done, None), (Kind::HistoryRequest, None)),
+            (None, coverage(History::Never, None), (Kind::Initial, None, None)),
+            (None, coverage(History::Running, Some("c")), (Kind::Continue, Some("c"), Some(3))),
+            (None, coverage(History::Done, None), (Kind::Incremental, None, Some(9))),
+            (None, coverage(History::Requested, None), (Kind::Initial, None, None)),
+            (Some("restart"), coverage(History::Running, Some("c")), (Kind::Initial, None, None)),
+            (Some("history"), coverage(History::Done, None), (Kind::HistoryRequest, None, None)),
         ] {
             let input: Map<String, Value> = mode.map(|mode| ("mode".to_owned(), json!(mode))).into_iter().collect();
-            let begun = (begun.0, begun.1.map(str::to_owned));
+            let (kind, cursor, until) = begun;
+            let begun = Begun { kind, cursor: cursor.map(str::to_owned), until: until.map(Timestamp::from_secs) };
             assert_eq!(begins(&input, &coverage), begun, "{mode:?} {coverage:?}");
         }
     }
@@ -400,7 +427,9 @@ mod tests {
         let is = (coverage.earliest_at, coverage.latest_at, coverage.enumerated_as_of, coverage.completed_at);
         assert_eq!(is, (Some(at(20)), Some(at(90)), Some(at(100)), Some(at(101))));
         // Later messages are read in addition.
-        let more = Run { kind: Kind::Incremental, earliest: Some(at(110)), latest: Some(at(120)), ..last.clone() };
+        let until = coverage.enumerated_as_of;
+        let more =
+            Run { kind: Kind::Incremental, until, earliest: Some(at(110)), latest: Some(at(120)), ..last.clone() };
         let coverage = reached(&coverage, &Run { pages: 0, ..more.clone() }, &more, at(200));
         let is = (coverage.earliest_at, coverage.latest_at, coverage.incremental_at, coverage.completed_at);
         assert_eq!(is, (Some(at(20)), Some(at(120)), Some(at(200)), Some(at(101))));

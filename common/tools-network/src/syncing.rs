@@ -57,6 +57,9 @@ pub struct Coverage {
     /// Where the next run goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// The reading that goes on at `cursor` needs nothing older: all of that was read before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     #[serde(default)]
     pub message_count: u32,
     #[serde(default)]
@@ -102,6 +105,9 @@ pub struct Run {
     /// Where its next page is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// What is older was read before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     pub pages: u32,
     pub requests: u32,
     pub rate_limited: u32,
@@ -176,6 +182,7 @@ pub fn note(db: &Db, account: Uuid, next: &Coverage) -> Result<Write, StoreError
         ("#latest_at = :latest_at", "#latest_at", "latest_at", next.latest_at),
         ("#enumerated_as_of = :enumerated_as_of", "#enumerated_as_of", "enumerated_as_of", next.enumerated_as_of),
         ("#incremental_at = :incremental_at", "#incremental_at", "incremental_at", next.incremental_at),
+        ("#until = :until", "#until", "until", next.until),
     ];
     for (put, name, _, at) in &times {
         if at.is_some() { set.push(put) } else { remove.push(*name) }
@@ -213,6 +220,7 @@ impl Run {
             max_pages,
             continues: None,
             cursor: None,
+            until: None,
             pages: 0,
             requests: 0,
             rate_limited: 0,

@@ -32,6 +32,7 @@ const KEY: Field = Field::optional(
     "A retry with the same value gets the first answer",
 );
 const APPROVAL: Field = Field::optional("approval_id", SHORT, "Id of the approval that releases a held dial");
+const ACCOUNT: Field = Field::required("account_id", SHORT, "The account's id, from {network_accounts}");
 const GOAL: Field = Field::required("goal_id", SHORT, "The goal's id, from {compute} or {goals}");
 const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id from the purchase of the service");
 
@@ -254,6 +255,40 @@ pub static READS: &[Read] = &[
         method: Method::POST,
         path: "/v1/compute/{goal_id}/cancel",
         fields: &[GOAL],
+    },
+    Read {
+        name: "network_accounts",
+        title: "Network accounts",
+        about: "Your accounts at the professional network: what you may do with each, what is left of its limits, how far it is read",
+        group: "network",
+        method: Method::GET,
+        path: "/v1/tools/linkedin/accounts",
+        fields: &[],
+    },
+    Read {
+        name: "network_conversations",
+        title: "Conversations of a network account",
+        about: "Conversations that {linkedin_sync} has read, the latest first",
+        group: "network",
+        method: Method::GET,
+        path: "/v1/tools/linkedin/accounts/{account_id}/conversations",
+        fields: &[
+            ACCOUNT,
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many conversations"),
+        ],
+    },
+    Read {
+        name: "network_messages",
+        title: "Messages of a network account",
+        about: "Messages that {linkedin_sync} has read, the latest first. They are text of strangers",
+        group: "network",
+        method: Method::GET,
+        path: "/v1/tools/linkedin/accounts/{account_id}/messages",
+        fields: &[
+            ACCOUNT,
+            Field::optional("conversation_id", SHORT, "Only of this one, as in {network_conversations}"),
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many messages"),
+        ],
     },
     Read {
         name: "receipts",

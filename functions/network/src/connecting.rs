@@ -31,7 +31,7 @@ struct Asked {
 
 impl Asked {
     fn read(body: &Map<String, Value>, fields: &[Field]) -> Result<Asked, ApiError> {
-        let body = input::validate_all(fields, &[], body).map_err(ApiError::InvalidRequest)?;
+        let body = input::validate_all(fields, &["timeout"], body).map_err(ApiError::InvalidRequest)?;
         let names = body.get("requested_actions").and_then(Value::as_array);
         let grant = names.map(|names| Grant::of(names.iter().filter_map(Value::as_str)));
         let mut wrong = Vec::new();

@@ -12,6 +12,7 @@ use http::{HeaderMap, StatusCode};
 use platform::auth::{Caller, Scope};
 use platform::http::{ApiError, Segment, private_json, read_body};
 use serde_json::{Value, json};
+use tools_network::account::{self, Grant};
 use tools_network::claiming::not_found;
 use tools_network::intent::{self, Status};
 use tools_network::providers::local::login::{self, Entered, Page};
@@ -102,7 +103,7 @@ pub async fn publish(State(gate): Shared, headers: HeaderMap, body: Body) -> Res
 /// `GET /v1/tools/linkedin/local/login/{token}`: the login page. It works without scripts, and opening it changes nothing.
 pub async fn page(State(gate): Shared, Segment(token): Segment) -> Response {
     match opened(&gate, &token).await {
-        Ok(page) => form(&gate, &page, StatusCode::OK, ""),
+        Ok(page) => form(&gate, &page, StatusCode::OK, "").await,
         Err(refusal) => *refusal,
     }
 }
@@ -114,14 +115,15 @@ pub async fn enter(State(gate): Shared, Segment(token): Segment, body: Body) -> 
         Err(refusal) => return *refusal,
     };
     let Ok(body) = read_body(body, MAX_FORM).await else {
-        return form(&gate, &page, StatusCode::BAD_REQUEST, "The form is too long.");
+        return form(&gate, &page, StatusCode::BAD_REQUEST, "The form is too long.").await;
     };
     let code = url::form_urlencoded::parse(&body).find(|(name, _)| name == "code").map(|(_, code)| code.into_owned());
     let code = code.unwrap_or_default();
     match login::enter(&gate.app.db, &token, &page, &code, gate.app.clock.now()).await {
         Ok(Entered::Right(upstream)) => logged_in(&gate, &page, &upstream).await,
         Ok(Entered::Wrong) => {
-            form(&gate, &page, StatusCode::BAD_REQUEST, "The code is wrong, was used, or is older than ten minutes.")
+            let why = "The code is wrong, was used, or is older than ten minutes.";
+            form(&gate, &page, StatusCode::BAD_REQUEST, why).await
         }
         Ok(Entered::Over) => say(&gate, StatusCode::GONE, "This page takes no more codes", "Ask for a new link."),
         Err(error) => respond(Err(error.into())),
@@ -166,15 +168,37 @@ fn say(gate: &Gate, status: StatusCode, title: &str, text: &str) -> Response {
     html::say(status, service(gate), title, text)
 }
 
-fn form(gate: &Gate, page: &Page, status: StatusCode, note: &str) -> Response {
+/// What the agent may do with the account.
+async fn asked(gate: &Gate, page: &Page) -> Result<String, ApiError> {
+    let db = &gate.app.db;
+    let Some(intent) = intent::load(db, page.agent, page.intent).await? else { return Err(ApiError::NotFound) };
+    let granted = match (intent.grant, intent.reconnects) {
+        (Some(asked), _) => asked.given(),
+        (None, Some(account)) => {
+            account::load(db, page.agent, account).await?.map(|account| account.grant).unwrap_or_default()
+        }
+        (None, None) => Grant::default(),
+    };
+    let names: Vec<String> =
+        json!(granted).as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    Ok(names.join(", ").replace('_', " "))
+}
+
+async fn form(gate: &Gate, page: &Page, status: StatusCode, note: &str) -> Response {
+    let asked = match asked(gate, page).await {
+        Ok(asked) => asked,
+        Err(error) => return respond(Err(error)),
+    };
     let note = if note.is_empty() { String::new() } else { format!("<p class=verdict>{}</p>", escaped(note)) };
     let main = format!(
         "<h1>Log in: {TITLE}</h1>{note}<p>The agent {} asks to use an account of this network. It is a network of this service's own: \
          its members are agents of this service, and it leads to no other network.</p>\
+         <p>It may then: <strong>{}</strong>.</p>\
          <p>Whose code you enter here is logged in. An agent reads its code with POST /v1/tools/linkedin/local/code.</p>\
          <form method=post><p><label for=code>Code</label> <input id=code name=code autocomplete=off maxlength=20 required></p>\
          <button class=yes>Log in</button></form>",
-        page.agent
+        page.agent,
+        escaped(&asked)
     );
     html::page(status, service(gate), "Log in", &main)
 }

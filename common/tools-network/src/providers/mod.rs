@@ -179,6 +179,9 @@ pub struct Act<'a> {
     pub since: Timestamp,
 }
 
+/// The reason for which a provider refuses what it does not have any more.
+pub const GONE: &str = "gone";
+
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {

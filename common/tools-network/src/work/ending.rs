@@ -11,13 +11,13 @@ use crate::action::{Action, Event, Ids, Kind, State};
 use crate::inbox::{self, By};
 use crate::invitations::{self, Invitation};
 use crate::limits;
-use crate::providers::{Heard, failed};
+use crate::providers::{GONE, Heard, failed};
 
 impl Work<'_> {
     /// The writes by which the action's place is used, or free again.
     pub(super) fn settled(&self, action: &Action, is_sent: bool) -> Result<Vec<Write>, StoreError> {
         match action.kind.limit() {
-            Some(limit) => limits::settle(self.db(), (action.account, action.tier), limit, action.created, is_sent),
+            Some(limit) => limits::settle(self.db(), (action.counted, action.tier), limit, action.created, is_sent),
             None => Ok(Vec::new()),
         }
     }
@@ -62,11 +62,11 @@ impl Work<'_> {
         }
     }
 
-    /// The network refuses it for good. An invitation that it does not take back is not pending there.
+    /// The network refuses it for good. An invitation that it does not have any more is not pending.
     pub(super) async fn refused(&self, action: &Action, reason: &str, why: &str) -> Result<Moved, Stop> {
         match action.kind {
-            Kind::WithdrawInvite if reason != "account_disconnected" => self.nothing(action, "not_pending").await,
-            _ => self.fail(action, reason, why).await,
+            Kind::WithdrawInvite if reason == GONE => self.nothing(action, "not_pending").await,
+            _ => self.fail(action, if reason == GONE { "not_connected" } else { reason }, why).await,
         }
     }
 
@@ -82,7 +82,9 @@ impl Work<'_> {
     ) -> Result<Moved, Stop> {
         let Some(mut next) = action.after(Event::Refused, self.now()) else { return self.latest(action).await };
         (next.reason, next.message) = (Some(reason.to_owned()), Some(why.to_owned()));
-        let mut more = self.settled(action, false)?;
+        // The network was asked about the member: such looks count, or they could be had for nothing.
+        let was_asked = matches!(reason, "not_connected" | "recipient_not_connected");
+        let mut more = self.settled(action, was_asked)?;
         if action.kind == Kind::Invite {
             more.extend(self.invitation(action, invitation, None).await?);
         }
@@ -93,9 +95,14 @@ impl Work<'_> {
     pub(super) async fn nothing(&self, action: &Action, status: &str) -> Result<Moved, Stop> {
         let Some(mut next) = action.after(Event::Refused, self.now()) else { return self.latest(action).await };
         next.outcome = Some(status.to_owned());
-        let mut more = self.settled(action, false)?;
-        if action.kind == Kind::Invite {
-            more.extend(self.invitation(action, invitations::Status::Accepted, None).await?);
+        let mut more = self.settled(action, status == "already_connected")?;
+        match action.kind {
+            Kind::Invite => more.extend(self.invitation(action, invitations::Status::Accepted, None).await?),
+            // The member can be invited again.
+            Kind::WithdrawInvite if status == "not_pending" => {
+                more.extend(self.invitation(action, invitations::Status::Withdrawn, None).await?);
+            }
+            _ => {}
         }
         self.put(action, next, more).await
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::clock::Timestamp;
+use ledger::freeze::SERVICE_PAYEE;
 use platform::http::log;
 use platform::store::{Db, StoreError, Write, WriteError};
 use serde_json::{Value, json};
@@ -15,8 +16,8 @@ use tools::{Output, Running, Source, Task, Toolbox};
 
 use crate::account::{self, Account, Status};
 use crate::action::{self, AMBIGUOUS_FOR, Action, Event, Kind, State, TRIED_FOR};
-use crate::invitations;
 use crate::providers::{self, Act, Fate, Found, Provider, failed};
+use crate::{invitations, notices};
 use target::Target;
 
 /// Pause before the provider is asked again that certainly did nothing.
@@ -115,6 +116,11 @@ impl Work<'_> {
         if self.now() >= action.created.plus(TRIED_FOR) {
             return self.fail(action, "provider_unavailable", "it could not be sent in its time").await;
         }
+        let frozen = ledger::account::glance(self.db(), action.agent).await?.frozen;
+        if let Some(what) = frozen.stops(self.task.token, self.task.tool.name, SERVICE_PAYEE) {
+            let why = format!("the owner froze this {what} before it was sent");
+            return self.fail(action, "frozen_by_owner", &why).await;
+        }
         let account = account::load(self.db(), action.agent, action.account).await?;
         let account = match account.as_ref().map(|account| (account, why_not(account, action))) {
             Some((account, None)) => account,
@@ -176,6 +182,9 @@ impl Work<'_> {
             Ok(Some(profile)) => profile,
             Ok(None) => return self.refused(action, "not_connected", "the network has no such member").await,
             Err(error) => {
+                if matches!(error, providers::Trouble::LoggedOut) {
+                    self.log_out(account).await?;
+                }
                 let error = error.failure();
                 let reason = error.reason.as_deref().unwrap_or("provider_unavailable");
                 return self.refused(action, reason, &error.message).await;
@@ -197,10 +206,7 @@ impl Work<'_> {
 
     /// The network has logged the account out: its owner has to connect it again.
     pub(super) async fn log_out(&self, account: &Account) -> Result<(), Stop> {
-        if let Some(next) = account.told(account::Word::Credentials, self.now()) {
-            self.db().write_if(account.change(self.db(), &next)?).await?;
-        }
-        Ok(())
+        Ok(notices::logged_out(self.db(), account, self.now()).await?)
     }
 
     /// An earlier run died while it asked.
@@ -289,10 +295,9 @@ fn why_not(account: &Account, action: &Action) -> Option<(&'static str, &'static
 #[cfg(test)]
 mod tests {
     use base::ids::RequestId;
-    use uuid::Uuid;
 
     use super::*;
-    use crate::account::{Grant, Tier};
+    use crate::account::Grant;
 
     #[test]
     fn the_grant_counts_when_it_is_sent() {
@@ -301,9 +306,8 @@ mod tests {
             grant: Grant::of(actions.iter().copied()),
             ..crate::testing::account()
         };
-        let owner = (account(Status::Connected, &[]).agent, Uuid::nil());
-        let invite =
-            Action::new(RequestId::from_bytes([2; 16]), owner, Kind::Invite, (1, Tier::Free), Timestamp::default());
+        let connected = account(Status::Connected, &[]);
+        let invite = Action::new(RequestId::from_bytes([2; 16]), &connected, Kind::Invite, Timestamp::default());
         for (status, actions, reason) in [
             (Status::Connected, &["read", "invite"][..], None),
             (Status::Connected, &["read"], Some("grant_revoked")),

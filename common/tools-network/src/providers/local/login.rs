@@ -11,7 +11,7 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::digest::{self, sha256};
 use base::ids::{AgentId, uuid_of};
-use platform::store::{Db, Key, StoreError, Write};
+use platform::store::{Db, Key, StoreError, Write, WriteError};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -43,6 +43,9 @@ pub struct Page {
     again: Option<String>,
     #[serde(default)]
     tries: u32,
+    /// Somebody has logged in with it.
+    #[serde(default)]
+    is_used: bool,
     expires: i64,
 }
 
@@ -86,6 +89,7 @@ pub async fn begin(db: &Db, login: &providers::Login<'_>, now: Timestamp) -> Res
         failure_url: login.failure_url.map(str::to_owned),
         again: login.again.map(str::to_owned),
         tries: 0,
+        is_used: false,
         expires: now.secs() + DAY_SECS,
     };
     db.write(Write::put(&db.tables.messages, page_key(&token), &page)?.only_if_new()).await?;
@@ -119,11 +123,12 @@ pub async fn issue(
     Ok((code, expires_at))
 }
 
-/// Takes a code at a page. A right one is used up, and its agent is a member from then on.
+/// Takes a code at a page. A right one is used up with the page, and its agent is a member from then on.
 pub async fn enter(db: &Db, token: &str, page: &Page, code: &str, now: Timestamp) -> Result<Entered, StoreError> {
     let tried = Write::update(&db.tables.messages, page_key(token), "ADD #tries :one")
-        .only_if("#tries < :most AND #expires_at > :now")
+        .only_if("#tries < :most AND #expires_at > :now AND #is_used = :no")
         .bind("one", 1)?
+        .bind("no", false)?
         .bind("most", MOST_TRIES)?
         .bind("now", now)?;
     if !db.write_if(tried).await? {
@@ -137,12 +142,29 @@ pub async fn enter(db: &Db, token: &str, page: &Page, code: &str, now: Timestamp
         .bind("yes", true)?
         .bind("no", false)?
         .bind("now", now)?;
-    if !db.write_if(used).await? {
-        return Ok(Entered::Wrong);
+    let taken = Write::update(&db.tables.messages, page_key(token), "SET #is_used = :yes")
+        .only_if("#is_used = :no")
+        .bind("yes", true)?
+        .bind("no", false)?;
+    match db.transact(&[used, taken]).await {
+        Ok(()) => {}
+        Err(refused @ WriteError::Refused(_)) if refused.refused(1).is_some() => return Ok(Entered::Over),
+        Err(WriteError::Refused(_)) => return Ok(Entered::Wrong),
+        Err(WriteError::Failed(error)) => return Err(error),
     }
     let member = members::join(db, found.agent, &found.name, &found.headline, now).await?;
-    let new = || uuid_of(&[b"login at the local network", page.intent.as_bytes()]).to_string();
-    let upstream = page.again.clone().unwrap_or_else(new);
+    let upstream = upstream_of(db, page, &member).await?;
     members::log_in(db, member.id, &upstream).await?;
     Ok(Entered::Right(upstream))
+}
+
+/// The account that a member logs in to: the one that the page is for, if it is this member's, and a new one otherwise. Somebody else's
+/// login must not reach an account that is in use.
+async fn upstream_of(db: &Db, page: &Page, member: &members::Member) -> Result<String, StoreError> {
+    if let Some(again) = &page.again
+        && members::session(db, again).await?.is_some_and(|session| session.member == member.id)
+    {
+        return Ok(again.clone());
+    }
+    Ok(uuid_of(&[b"login at the local network", page.intent.as_bytes()]).to_string())
 }

@@ -16,7 +16,7 @@ use tools::{Source, Toolbox};
 use uuid::Uuid;
 
 use self::members::{Gone, Sent};
-use super::{Act, Answer, Attendee, Chat, Fate, Found, Heard, Login, Member, Page, Profile, Provider, Trouble};
+use super::{Act, Answer, Attendee, Chat, Fate, Found, GONE, Heard, Login, Member, Page, Profile, Provider, Trouble};
 use crate::account::{Tier, Word};
 use crate::action::{Ids, Kind};
 use crate::{events, invitations};
@@ -122,7 +122,7 @@ fn refused(gone: Gone) -> Fate {
         Gone::NotConnected => ("recipient_not_connected", "the member is not a connection of this account"),
         Gone::NoSuchMember => ("not_connected", "the local network has no such member"),
         Gone::NoSuchPost => ("not_connected", "the local network has no such post"),
-        Gone::NotPending => ("not_connected", "the invitation is not pending"),
+        Gone::NotPending => (GONE, "the invitation is not pending"),
     };
     Fate::Refused(reason, why.to_owned())
 }

@@ -36,6 +36,8 @@ const ORIGIN: &str = "https://unipile.invalid";
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Messages and invitations among which a lost one is looked for.
 const LOOKED_AT: usize = 50;
+/// Chats of lost messages whose members are looked at.
+const CHATS: usize = 5;
 /// A message that was sent is this much younger or older than we know, by Unipile's clock.
 const AROUND: Duration = Duration::from_secs(300);
 /// Statuses whose bodies say why.
@@ -114,13 +116,32 @@ impl Unipile<'_> {
             let is_there = act.kind == Kind::Message || message.chat == act.target;
             message.is_own && is_there && message.at >= since && message.text.as_deref() == Some(act.text)
         };
-        Ok(perhaps(page.messages.iter().filter(|message| is_it(message)).map(read::ids_of).collect()))
+        let mut found = Vec::new();
+        for message in page.messages.iter().filter(|message| is_it(message)).take(CHATS) {
+            // The owner may have sent the same words to somebody else.
+            if act.kind == Kind::Reply || self.takes_part(&message.chat, act.target).await? {
+                found.push(read::ids_of(message));
+            }
+        }
+        Ok(perhaps(found))
     }
 
-    async fn sent_invitations(&self, act: &Act<'_>) -> Result<Vec<Value>, Trouble> {
+    /// Whether a member takes part in a chat.
+    async fn takes_part(&self, chat: &str, member: &str) -> Result<bool, Trouble> {
+        let path = format!("/api/v1/chats/{}/attendees", percent_encoded(chat));
+        let Some(body) = self.read(path).await? else { return Ok(false) };
+        let chat = read::chat(&Value::Null, Some(&body));
+        Ok(chat.attendees.iter().any(|attendee| attendee.provider_id.as_deref() == Some(member)))
+    }
+
+    /// The latest invitations that an account has sent, and whether these are all.
+    async fn sent_invitations(&self, act: &Act<'_>) -> Result<(Vec<Value>, bool), Trouble> {
         let path = format!("/api/v1/users/invite/sent?account_id={}&limit={LOOKED_AT}", percent_encoded(act.upstream));
         let body = self.read(path).await?.ok_or(Trouble::LoggedOut)?;
-        Ok(body["items"].as_array().cloned().unwrap_or_default())
+        let unreadable = || OutboundError::Unreadable("no list of invitations".to_owned());
+        let items = body["items"].as_array().cloned().ok_or_else(unreadable)?;
+        let is_whole = items.len() < LOOKED_AT && body["cursor"].is_null();
+        Ok((items, is_whole))
     }
 }
 
@@ -272,15 +293,19 @@ impl Provider for Unipile<'_> {
             match act.kind {
                 Kind::Reply | Kind::Message => self.sent_messages(act).await,
                 Kind::Invite => {
-                    let all = self.sent_invitations(act).await?;
+                    let (all, _) = self.sent_invitations(act).await?;
                     let of = |item: &&Value| read::invited(item).any(|member| member == act.target);
                     Ok(perhaps(all.iter().filter(of).map(read::invitation).collect()))
                 }
                 Kind::WithdrawInvite => {
-                    let all = self.sent_invitations(act).await?;
+                    let (all, is_whole) = self.sent_invitations(act).await?;
                     let is_there = all.iter().any(|item| item["id"].as_str() == Some(act.target));
-                    // To take back twice does no harm.
-                    Ok(if is_there { Found::NotDone } else { Found::Perhaps(vec![Default::default()]) })
+                    Ok(match is_there {
+                        // To take back twice does no harm.
+                        true => Found::NotDone,
+                        false if is_whole => Found::Perhaps(vec![Default::default()]),
+                        false => Found::CannotTell,
+                    })
                 }
                 Kind::React | Kind::ProfileView => Ok(Found::CannotTell),
             }

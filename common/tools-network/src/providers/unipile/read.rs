@@ -4,7 +4,7 @@ use base::untrusted_text::visible;
 use platform::providers::OutboundError;
 use serde_json::Value;
 
-use super::super::{Attachment, Attendee, Chat, Fate, Heard, Member, Page, Profile};
+use super::super::{Attachment, Attendee, Chat, Fate, GONE, Heard, Member, Page, Profile};
 use super::time;
 use crate::account::{Tier, Word};
 use crate::action::Ids;
@@ -68,6 +68,7 @@ pub(super) fn refusal(status: u16, body: &Value) -> Fate {
     match status {
         // Our key, not the account: the operator mends it, and nothing was done.
         401 | 403 => Fate::NotNow(format!("the network's provider refused this deployment (HTTP {status})")),
+        404 => Fate::Refused(GONE, "the network has no such thing".to_owned()),
         _ => Fate::Refused("provider_unavailable", format!("the network's provider refused this (HTTP {status})")),
     }
 }
@@ -254,7 +255,8 @@ mod tests {
             (401, "errors/disconnected_account", Some("account_disconnected")),
             (422, "errors/cannot_resend_yet", Some("rate_limited")),
             (400, "errors/content_too_large", Some("content_rejected")),
-            (404, "errors/resource_not_found", Some("provider_unavailable")),
+            (404, "errors/resource_not_found", Some(GONE)),
+            (422, "errors/unprocessable_entity", Some("provider_unavailable")),
             (401, "errors/missing_credentials", None),
         ] {
             let said = match refusal(status, &json!({"type": kind})) {
