@@ -13,6 +13,10 @@ use serde_json::Value;
 use crate::problem::{Problem, Reader, below};
 use crate::tool::Tool;
 
+pub(crate) use address::server;
+pub(crate) use constants::{is_connection_header, is_header_name};
+pub(crate) use entry::{MAX_NAME, MAX_SUMMARY, MAX_TITLE, is_word};
+
 /// Most tools of one file.
 pub const MAX_TOOLS: usize = 500;
 /// Largest file, in bytes.
