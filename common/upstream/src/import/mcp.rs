@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Imported;
+use super::convert::{Converter, DETAILS, Purpose};
 use super::document::Document;
-use super::schema::{Converter, DETAILS, Purpose};
 use super::words::{shortened, snake, title_and_summary, unique};
 use crate::settings::{MAX_TOOLS, Reserved};
 

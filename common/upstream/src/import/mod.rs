@@ -3,11 +3,11 @@
 //! Both documents are untrusted: texts are cleaned, references and sizes are bounded, and each entry goes through the same
 //! validation as one that the operator wrote.
 
+mod convert;
 mod document;
 mod mcp;
 mod merge;
 mod openapi;
-mod schema;
 mod words;
 
 use serde_json::Value;

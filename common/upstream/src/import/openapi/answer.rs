@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::schema::{Converter, DETAILS, Purpose};
+use super::super::convert::{Converter, DETAILS, Purpose};
 use super::operation::Operation;
 use super::{Version, items, members};
 use crate::outcome::Media;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::schema::{Converter, DETAILS, Detail, Purpose};
+use super::super::convert::{Converter, DETAILS, Detail, Purpose};
 use super::super::words::{cleaned, member, shortened};
 use super::body::{Described, Format, Payload, is_plain};
 use super::operation::{Operation, slots};
@@ -135,8 +135,9 @@ fn body<'a>(converter: &mut Converter<'a>, payload: &Payload<'a>, members: &mut 
         let names = converted["properties"].as_object();
         names.is_some_and(|names| names.keys().any(|name| members.properties.contains_key(name)))
     };
-    let may_be_left_out = payload.required || converted.get("required").is_none();
-    if is_plain(&converted) && may_be_left_out && !names_clash(members) {
+    // Many documents forget to say that a body is required. One with required members is.
+    let is_required = payload.required || converted.get("required").is_some();
+    if is_plain(&converted) && !names_clash(members) {
         if let Value::Object(mut object) = converted {
             if let Some(Value::Object(properties)) = object.remove("properties") {
                 members.properties.extend(properties);
@@ -154,7 +155,7 @@ fn body<'a>(converter: &mut Converter<'a>, payload: &Payload<'a>, members: &mut 
     let name = members.free("body");
     let deeper = converter.convert(schema, 1);
     members.properties.insert(name.clone(), deeper);
-    if payload.required {
+    if is_required {
         members.required.push(name.clone());
     }
     Ok(json!({"member": name}))

@@ -101,11 +101,19 @@ pub fn from_openapi(document: &Value, selection: &Selection, reserved: Reserved<
     };
     let document = Document { root: document };
     let (operations, broken) = operations(document, version);
-    for (name, why) in broken {
+    let is_meant = |name: &str| {
+        selection.operations.iter().any(|select| match select {
+            Select::All => true,
+            Select::Path(method, path) => name == path || name.split_once(' ') == Some((method, path)),
+            Select::Id(_) | Select::Tag(_) => false,
+        })
+    };
+    for (name, why) in broken.into_iter().filter(|(name, _)| is_meant(name)) {
         imported.refuse(name, why);
     }
     for select in &selection.operations {
-        if !operations.iter().any(|operation| select.names(operation)) {
+        let is_broken = imported.refused.iter().any(|refused| refused.operation == select.shown());
+        if !is_broken && !operations.iter().any(|operation| select.names(operation)) {
             imported.refuse(select.shown(), "names no operation of the document");
         }
     }

@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::body::Payload;
 use super::input::Input;
 use super::parameters::{Parameter, Placing};
+use super::security::Constants;
 use super::{Selection, Version, items, members, security, servers};
 
 /// Most operations of a document.
@@ -43,6 +44,13 @@ pub fn operations(document: Document<'_>, version: Version) -> (Vec<Operation<'_
         };
         for method in METHODS {
             let Some(value) = item.get(method).filter(|value| value.is_object()) else { continue };
+            let value = match document.resolved(value) {
+                Ok(value) => value,
+                Err(why) => {
+                    broken.push((format!("{} {path}", method.to_ascii_uppercase()), why));
+                    continue;
+                }
+            };
             let id = match &value["operationId"] {
                 Value::String(id) => Some(id),
                 _ => None,
@@ -84,7 +92,8 @@ impl<'a> Operation<'a> {
         notes.extend(server_note);
         let answer = Answer::of(self)?;
         let mut secrets = security::constants(self, selection, &mut notes)?;
-        let parameters = Parameter::all(self, &secrets.names, &mut notes)?;
+        let path = self.plain_path(&mut secrets)?;
+        let parameters = Parameter::all(self, selection, &mut secrets, &mut notes)?;
         let payload = Payload::of(self, &mut notes)?;
         let input = Input::new(self, &parameters, payload, &mut notes)?;
         if let Some(content_type) = input.content_type.as_ref().filter(|name| *name != "application/json") {
@@ -98,7 +107,7 @@ impl<'a> Operation<'a> {
         let (title, summary) = title_and_summary(text("summary"), text("description"), &name);
         let mut entry = json!({
             "name": name, "title": title, "summary": summary, "price": selection.price, "method": self.method,
-            "address": address, "path": self.path, "slots": input.slots, "input_schema": input.schema,
+            "address": address, "path": path, "slots": input.slots, "input_schema": input.schema,
         });
         let set = |entry: &mut Value, member: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -116,9 +125,24 @@ impl<'a> Operation<'a> {
         Ok((entry, notes))
     }
 
+    /// The path without a fragment, which only tells operations apart, and without a query, which becomes constants.
+    fn plain_path(&self, constants: &mut Constants) -> Result<&'a str, String> {
+        let path = self.path.split('#').next().unwrap_or_default();
+        let Some((path, query)) = path.split_once('?') else { return Ok(path) };
+        if query.contains(['{', '%', '+']) {
+            return Err("has a query in its path that is not constant".to_owned());
+        }
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            constants.query.insert(name.to_owned(), json!(value));
+            constants.names.push(("query", name.to_owned()));
+        }
+        Ok(path)
+    }
+
     fn tool_name(&self, selection: &Selection, is_taken: &dyn Fn(&str) -> bool) -> String {
         let own = self.id.map(|id| snake(id)).filter(|name| !name.is_empty());
-        let own = own.unwrap_or_else(|| snake(&self.name().replace("/v1/", "/")));
+        let own = own.unwrap_or_else(|| snake(&self.name()));
         let whole = match &selection.prefix {
             Some(prefix) if !own.starts_with(&format!("{prefix}_")) => snake(&format!("{prefix}_{own}")),
             _ => own,

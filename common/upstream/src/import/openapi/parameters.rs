@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::operation::{Operation, left_out};
-use super::{Version, items};
+use super::security::{self, Constants};
+use super::{Selection, Version, items};
 use crate::settings::{is_connection_header, is_header_name};
 
 /// Most parameters of one operation.
@@ -32,10 +33,11 @@ pub enum Placing {
 type Placed = Result<Placing, String>;
 
 impl<'a> Parameter<'a> {
-    /// The parameters of an operation, its own before those of its path. `secret`: names that security schemes fill.
+    /// The parameters of an operation, its own before those of its path, without those that constants fill.
     pub fn all(
         operation: &Operation<'a>,
-        secret: &[(&'static str, String)],
+        selection: &Selection,
+        constants: &mut Constants,
         notes: &mut Vec<String>,
     ) -> Result<Vec<Parameter<'a>>, String> {
         let mut found: Vec<Parameter<'a>> = Vec::new();
@@ -54,10 +56,13 @@ impl<'a> Parameter<'a> {
                 continue;
             }
             seen.push((name, place));
-            if secret.iter().any(|(known, secret)| *known == place && secret.eq_ignore_ascii_case(name)) {
+            let is_filled =
+                constants.names.iter().any(|(known, filled)| *known == place && filled.eq_ignore_ascii_case(name));
+            let required = parameter["required"] == true || place == "path";
+            // A second way to say who asks is left to the first.
+            if is_filled || takes_secret(constants, selection, place, name, required, notes) {
                 continue;
             }
-            let required = parameter["required"] == true || place == "path";
             match placing(operation, parameter, name, place) {
                 Ok(placing) => {
                     let schema = if operation.version == Version::Swagger2 { parameter } else { &parameter["schema"] };
@@ -70,6 +75,27 @@ impl<'a> Parameter<'a> {
         }
         Ok(found)
     }
+}
+
+/// Whether a parameter is a secret of the operator's: it becomes a constant, or is left out where a security scheme says
+/// already who asks.
+fn takes_secret(
+    constants: &mut Constants,
+    selection: &Selection,
+    place: &str,
+    name: &str,
+    required: bool,
+    notes: &mut Vec<String>,
+) -> bool {
+    let has_scheme = constants.headers.contains_key("authorization");
+    if !has_scheme || required {
+        return security::takes(constants, selection, place, name, notes);
+    }
+    let is_secret = security::is_secret(name) && matches!(place, "header" | "query");
+    if is_secret {
+        notes.push(left_out("parameter", name, "the security scheme says who asks"));
+    }
+    is_secret
 }
 
 fn placing<'a>(operation: &Operation<'a>, parameter: &'a Value, name: &str, place: &str) -> Placed {

@@ -116,6 +116,38 @@ fn add(constants: &mut Constants, scheme: &Value, secret: &str, notes: &mut Vec<
     Ok(())
 }
 
+/// Names of parameters whose values are the operator's, whatever the document's security says.
+const SECRETS: [&str; 9] =
+    ["token", "apikey", "xapikey", "accesstoken", "authtoken", "xauthtoken", "clientsecret", "apisecret", "appkey"];
+
+/// Takes a parameter that is a secret by its name: a buyer has none. `false` for every other one.
+pub fn takes(
+    constants: &mut Constants,
+    selection: &Selection,
+    place: &str,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> bool {
+    if !is_secret(name) {
+        return false;
+    }
+    let secret = secret_name(selection, name);
+    let value = json!({"secret": secret});
+    match place {
+        "header" => constants.headers.insert(name.to_ascii_lowercase(), value),
+        "query" => constants.query.insert(name.to_owned(), value),
+        _ => return false,
+    };
+    notes.push(format!("store the {place} parameter {name} as the secret {secret}, or remove it from constants"));
+    true
+}
+
+/// Whether a parameter's name says that its value is a secret.
+pub fn is_secret(name: &str) -> bool {
+    let plain: String = name.to_ascii_lowercase().replace(['-', '_'], "");
+    SECRETS.contains(&plain.as_str())
+}
+
 /// The name of the entry in the secret store: the prefix and the scheme's name.
 fn secret_name(selection: &Selection, scheme: &str) -> String {
     let prefix = selection.prefix.as_deref().unwrap_or_default();

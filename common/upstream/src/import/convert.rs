@@ -57,8 +57,11 @@ pub const DETAILS: [Detail; 12] = [
 const MAX_PARTS: usize = 2_000;
 /// Most members of an `enum`.
 const MAX_CHOICES: usize = 250;
-/// Most references one within the other.
+/// Most references one within the other, and most schemas, `allOf` included.
 const MAX_CHAIN: usize = 40;
+const MAX_NESTING: usize = 100;
+/// Most names in `required`.
+const MAX_REQUIRED: usize = 500;
 
 /// Keywords that bound a value; they are copied for an input and dropped for an output.
 const BOUNDS: [&str; 9] = [
@@ -82,6 +85,8 @@ pub struct Converter<'a> {
     /// What was cut or relaxed, for the operator.
     pub notes: BTreeSet<&'static str>,
     parts: usize,
+    /// Schemas that are being converted, one within the other.
+    nesting: usize,
     /// The references that are being written out.
     chain: Vec<&'a str>,
 }
@@ -95,7 +100,7 @@ pub const NO_PATTERNS: &str = "patterns were dropped";
 
 impl<'a> Converter<'a> {
     pub fn new(document: Document<'a>, purpose: Purpose, detail: Detail) -> Converter<'a> {
-        Converter { document, purpose, detail, notes: BTreeSet::new(), parts: 0, chain: Vec::new() }
+        Converter { document, purpose, detail, notes: BTreeSet::new(), parts: 0, nesting: 0, chain: Vec::new() }
     }
 
     /// Whether the schema was too large for this detail.
@@ -106,9 +111,17 @@ impl<'a> Converter<'a> {
     /// The schema in our form. `depth`: how deep it will stand.
     pub fn convert(&mut self, schema: &'a Value, depth: usize) -> Value {
         self.parts += 1;
-        if self.is_exhausted() {
+        if self.is_exhausted() || self.nesting >= MAX_NESTING {
+            self.notes.insert(CUT_DEPTH);
             return json!({});
         }
+        self.nesting += 1;
+        let converted = self.converted(schema, depth);
+        self.nesting -= 1;
+        converted
+    }
+
+    fn converted(&mut self, schema: &'a Value, depth: usize) -> Value {
         let Value::Object(members) = schema else {
             return if *schema == json!(false) && self.purpose == Purpose::Input { json!(false) } else { json!({}) };
         };
@@ -230,15 +243,15 @@ impl<'a> Converter<'a> {
         let is_nullable =
             kept.get("type").and_then(Value::as_array).is_some_and(|types| types.contains(&json!("null")));
         if let Some(Value::Array(choices)) = members.get("enum").filter(|_| !kept.contains_key("enum")) {
-            let mut choices = choices.clone();
-            choices.dedup();
-            if is_nullable && !choices.contains(&Value::Null) {
-                choices.push(Value::Null);
+            if choices.is_empty() || choices.len() > MAX_CHOICES {
+                self.notes.insert(CUT_DEPTH);
+            } else {
+                let mut choices = choices.clone();
+                if is_nullable && !choices.contains(&Value::Null) {
+                    choices.push(Value::Null);
+                }
+                kept.insert("enum".to_owned(), Value::Array(choices));
             }
-            match choices.is_empty() || choices.len() > MAX_CHOICES {
-                true => self.notes.insert(CUT_DEPTH),
-                false => kept.insert("enum".to_owned(), Value::Array(choices)).is_none(),
-            };
         }
         if let Some(only) = members.get("const") {
             kept.insert("const".to_owned(), only.clone());
@@ -250,14 +263,17 @@ impl<'a> Converter<'a> {
         if let Some(properties) = members.get("properties").and_then(Value::as_object) {
             let mut converted = Map::new();
             for (name, property) in properties {
+                if self.is_exhausted() {
+                    break;
+                }
                 if self.is_hidden(property) {
                     continue;
                 }
                 converted.insert(name.clone(), self.convert(property, depth + 1));
             }
             let required = members.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let required: Vec<&Value> =
-                required.iter().filter(|name| name.as_str().is_some_and(|name| converted.contains_key(name))).collect();
+            let is_there = |name: &&Value| name.as_str().is_some_and(|name| converted.contains_key(name));
+            let required: Vec<&Value> = required.iter().take(MAX_REQUIRED).filter(is_there).collect();
             if self.purpose == Purpose::Input && !required.is_empty() {
                 kept.insert("required".to_owned(), json!(required));
             }
@@ -296,11 +312,16 @@ impl<'a> Converter<'a> {
     fn combined(&mut self, members: &'a Map<String, Value>, depth: usize, mut kept: Map<String, Value>) -> Value {
         let list = |word: &str| members.get(word).and_then(Value::as_array).filter(|list| !list.is_empty());
         if let Some(all) = list("allOf") {
-            let all: Vec<Value> = all.iter().map(|schema| self.convert(schema, depth)).collect();
+            let all: Vec<Value> = all.iter().take(MAX_PARTS).map(|schema| self.convert(schema, depth)).collect();
             kept = merged(kept, all);
         }
         for word in ["anyOf", "oneOf"] {
             let Some(alternatives) = list(word) else { continue };
+            // Alternatives that are not read may match too.
+            if alternatives.len() > MAX_CHOICES {
+                self.notes.insert(CUT_DEPTH);
+                continue;
+            }
             if word == "oneOf" && alternatives.len() > 1 {
                 self.notes.insert(ANY_OF);
             }
