@@ -80,6 +80,18 @@ impl Request {
     }
 }
 
+/// Whether the server wants a new session: it forgot the one of the request, or asks for one. Open one with [`initialize`]
+/// and send the request again; nothing was done.
+pub fn wants_session(response: &Response<'_>) -> bool {
+    let is_own = || json_of(response.body).is_ok_and(|body| body["error"]["code"].as_i64().is_some_and(is_own_code));
+    response.status == 404 || (response.status == 400 && is_own())
+}
+
+/// Codes that a server defines itself; those of JSON-RPC say that the message is wrong.
+fn is_own_code(code: i64) -> bool {
+    (-32099..=-32000).contains(&code)
+}
+
 /// The result of a request, from a body that is JSON or a stream of events.
 ///
 /// # Errors
@@ -196,26 +208,41 @@ fn text(result: &Value) -> String {
     texts.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
 
+const UNFIT: &str = "content of a type that is not sold, or not of the type it says";
+
+/// Base64 in a member, and its content type, if that is on the list and the bytes can be of it.
+fn encoded<'a>(holder: &'a Value, member: &str) -> Option<(&'static str, &'a str)> {
+    let media = Media::of_header(holder["mimeType"].as_str()?)?;
+    let data = holder[member].as_str()?;
+    media.fits(&base64_any(data)?).then_some((media.as_str(), data))
+}
+
 /// A block that is no text, with its known members only.
 fn block(block: &Value) -> Result<Value, Failure> {
     let wrong = |what: &str| Failure::new(Reason::ContentType, format!("the MCP server sent {what}"));
     match block["type"].as_str() {
         Some(kind @ ("image" | "audio")) => {
-            let media = Media::of_header(block["mimeType"].as_str().unwrap_or_default());
-            let data = block["data"].as_str().unwrap_or_default();
-            let fits = media.filter(|media| base64_any(data).is_some_and(|bytes| media.fits(&bytes)));
-            let media =
-                fits.ok_or_else(|| wrong("a picture or sound of a type that is not sold, or not of the type it says"))?;
-            Ok(json!({"type": kind, "content_type": media.as_str(), "data": data}))
+            let (media, data) = encoded(block, "data").ok_or_else(|| wrong(UNFIT))?;
+            Ok(json!({"type": kind, "content_type": media, "data": data}))
         }
-        Some("resource_link") => Ok(
-            json!({"type": "resource_link", "uri": block["uri"], "name": block["name"], "description": block["description"]}),
-        ),
+        Some("resource_link") => {
+            let mut link = Map::new();
+            for name in ["type", "uri", "name", "title", "description"] {
+                link.extend(block.get(name).map(|value| (name.to_owned(), value.clone())));
+            }
+            Ok(Value::Object(link))
+        }
         Some("resource") => {
             let resource = &block["resource"];
-            let text = resource["text"].as_str().ok_or_else(|| wrong("a resource without text"))?;
-            Ok(json!({"type": "resource", "uri": resource["uri"], "text": text}))
+            if let Some(text) = resource["text"].as_str() {
+                return Ok(json!({"type": "resource", "uri": resource["uri"], "text": text}));
+            }
+            let (media, data) = encoded(resource, "blob").ok_or_else(|| wrong(UNFIT))?;
+            Ok(json!({"type": "resource", "uri": resource["uri"], "content_type": media, "data": data}))
         }
         _ => Err(wrong("a block of an unknown type")),
     }
 }
+
+#[cfg(test)]
+mod tests;
