@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::Value;
+use base::input::FieldError;
+use base::money::Usdc;
+use serde_json::{Map, Value};
 
 use crate::outcome::Media;
 use crate::price::Price;
@@ -198,6 +200,19 @@ impl fmt::Display for Method {
 }
 
 impl Tool {
+    /// Checks an input that an agent sent, and tells the price of the call: everything that can be known before money is
+    /// asked for. [`crate::build`] then makes the request.
+    ///
+    /// # Errors
+    /// Every problem: the input does not match the schema, a member cannot be sent in its slot, or the price depends on a
+    /// member that is not there. Paths name members of the input.
+    pub fn check(&self, input: &Map<String, Value>) -> Result<Usdc, Vec<FieldError>> {
+        let value = Value::Object(input.clone());
+        schema::validate(&self.input_schema, &value)?;
+        crate::request::build(self, input)?;
+        self.price.of(&value)
+    }
+
     /// Names of all secrets that its requests need, each once.
     pub fn secrets(&self) -> Vec<&str> {
         let constants: Vec<&(String, Constant)> = match &self.target {

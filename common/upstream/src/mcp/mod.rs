@@ -92,19 +92,31 @@ fn is_own_code(code: i64) -> bool {
     (-32099..=-32000).contains(&code)
 }
 
-/// The result of a request, from a body that is JSON or a stream of events.
+/// The result of a request, from a body that is JSON or a stream of events: of [`initialize`] and [`list`]. [`crate::judge`]
+/// reads that of a call.
 ///
 /// # Errors
-/// The server answered with an error, or not in the protocol. The error of JSON-RPC is in the second place.
-pub fn result(response: &Response<'_>) -> Result<Value, (Failure, Option<Value>)> {
-    let protocol = |message: &str| (Failure::new(Reason::Protocol, message), None);
-    check_status(response.status).map_err(|failure| (failure, None))?;
+/// The server answered with an error, or not in the protocol.
+pub fn result(response: &Response<'_>) -> Result<Value, Failure> {
+    match answered(response)? {
+        Answered::Result(result) => Ok(result),
+        Answered::Error(error) => Err(refused(&error)),
+    }
+}
+
+/// What JSON-RPC knows as an answer.
+enum Answered {
+    Result(Value),
+    Error(Value),
+}
+
+fn answered(response: &Response<'_>) -> Result<Answered, Failure> {
+    let protocol = |message: &str| Failure::new(Reason::Protocol, message);
+    check_status(response.status)?;
     let header = response.content_type.unwrap_or_default().trim().to_ascii_lowercase();
     let message = match header.starts_with("text/event-stream") {
         true => streamed(response.body).ok_or_else(|| protocol("the MCP server's stream ended without an answer"))?,
-        false if Media::of_header(&header) == Some(Media::Json) => {
-            json_of(response.body).map_err(|failure| (failure, None))?
-        }
+        false if Media::of_header(&header) == Some(Media::Json) => json_of(response.body)?,
         false => return Err(protocol("the MCP server answered neither with JSON nor with a stream of events")),
     };
     if !is_answer(&message) {
@@ -112,13 +124,15 @@ pub fn result(response: &Response<'_>) -> Result<Value, (Failure, Option<Value>)
     }
     let Value::Object(mut message) = message else { return Err(protocol("the MCP server's answer is no object")) };
     match (message.remove("result"), message.remove("error")) {
-        (Some(result), None) => Ok(result),
-        (_, Some(error)) => {
-            let code = error["code"].as_i64().unwrap_or_default();
-            Err((Failure::new(Reason::Protocol, format!("the MCP server answered with error {code}")), Some(error)))
-        }
+        (Some(result), None) => Ok(Answered::Result(result)),
+        (_, Some(error)) => Ok(Answered::Error(error)),
         (None, None) => Err(protocol("the MCP server's answer has no result")),
     }
+}
+
+fn refused(error: &Value) -> Failure {
+    let code = error["code"].as_i64().unwrap_or_default();
+    Failure::new(Reason::Protocol, format!("the MCP server answered with error {code}"))
 }
 
 /// Whether a message is the answer to the one open request. Errors before it was read have no id.
@@ -153,13 +167,13 @@ fn streamed(body: &[u8]) -> Option<Value> {
 pub(crate) fn judged(tool: &Tool, response: &Response<'_>) -> Result<Outcome, Failure> {
     check_status(response.status)?;
     check_size(tool, response)?;
-    let result = match result(response) {
-        Ok(result) => result,
-        Err((_, Some(error))) if error["code"] == INVALID_PARAMS => {
+    let result = match answered(response)? {
+        Answered::Result(result) => result,
+        Answered::Error(error) if error["code"] == INVALID_PARAMS => {
             let json = fault_text(error["message"].as_str().unwrap_or_default());
             return Ok(Outcome::CallersFault { status: 0, json });
         }
-        Err((failure, _)) => return Err(failure),
+        Answered::Error(error) => return Err(refused(&error)),
     };
     // A server does not say whose fault an error is. Its text is written for who called.
     if result["isError"] == true {

@@ -4,6 +4,7 @@ mod pairs;
 mod path;
 mod ready;
 
+use base::digest::sha256_parts;
 use base::encoding::percent_encoded;
 use base::input::FieldError;
 use serde_json::{Map, Value};
@@ -33,6 +34,15 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The host is on the operator's own network ([`crate::Server::private`]).
     pub private: bool,
+}
+
+impl Request {
+    /// A digest of everything that decides the answer: the key of a cached answer, with the tool's name before it. Secrets
+    /// count by their names.
+    pub fn digest(&self) -> [u8; 32] {
+        let headers = format!("{:?}{:?}", self.headers, self.query_secrets);
+        sha256_parts(&[self.method.as_str().as_bytes(), self.url.as_bytes(), headers.as_bytes(), &self.body])
+    }
 }
 
 /// Builds the request of a call. `input` has been validated against the tool's input schema.
