@@ -98,7 +98,7 @@
 //!
 //! [`from_openapi`] (OpenAPI 3.0 and 3.1, Swagger 2.0; YAML through [`from_yaml`]) and [`from_mcp`] make such entries, and say
 //! what they could not take and what they changed. Recursive schemas are cut, not refused: below the cut any value passes.
-//! Output schemas are relaxed: no member is required, each may be null, integers may have decimals, and enums, patterns,
+//! Output schemas are relaxed: no member is required, each may be null, integers may have decimals, numbers may be strings, and enums, patterns,
 //! lengths and ranges are not checked. `oneOf` becomes `anyOf` in both directions. `examples/import.rs` prints the result for
 //! a file.
 

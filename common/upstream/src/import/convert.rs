@@ -94,7 +94,7 @@ pub struct Converter<'a> {
 pub const CUT_DEPTH: &str = "a schema was cut, because it is too large: below the cut any value passes";
 pub const CUT_RECURSION: &str = "a recursive schema was cut: below the cut any value passes";
 pub const CUT_FOREIGN: &str = "a $ref that cannot be resolved was cut: any value passes there";
-pub const RELAXED: &str = "the output schema was relaxed: no member is required, each may be null, and no enum, pattern, length or range is checked";
+pub const RELAXED: &str = "the output schema was relaxed: no member is required, each may be null, a number may be a string, and no enum, pattern, length or range is checked";
 pub const ANY_OF: &str = "oneOf became anyOf: a value may match several of the alternatives";
 pub const NO_PATTERNS: &str = "patterns were dropped";
 
@@ -189,8 +189,8 @@ impl<'a> Converter<'a> {
         let mut types: Vec<&str> = match members.get("type") {
             Some(Value::String(kind)) => vec![kind],
             Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
-            _ if members.contains_key("properties") => vec!["object"],
-            _ if members.contains_key("items") => vec!["array"],
+            // Without a type, the keyword bounds objects alone; what a service sends may be something else.
+            _ if members.contains_key("properties") && self.purpose == Purpose::Input => vec!["object"],
             _ => Vec::new(),
         };
         types.retain(|kind| TYPES.contains(kind));
@@ -203,6 +203,11 @@ impl<'a> Converter<'a> {
         }
         if self.purpose == Purpose::Output {
             types.iter_mut().filter(|kind| **kind == "integer").for_each(|kind| *kind = "number");
+            // Amounts and ids are often written as texts.
+            if types.contains(&"number") && !types.contains(&"string") {
+                types.push("string");
+            }
+            types.dedup();
         }
         let value = if types.len() == 1 { json!(types[0]) } else { json!(types) };
         kept.insert("type".to_owned(), value);

@@ -72,7 +72,7 @@ fn a_published_document_becomes_tools() {
     let body = br#"{"id": 1, "name": null, "status": "gone", "more": true}"#;
     let response = Response { status: 200, content_type: Some("application/json"), length: None, body };
     assert!(matches!(judge(&pet.tool, &response), Outcome::Answer(AnswerContent::Json(_))));
-    let wrong = Response { body: br#"{"id": "one"}"#, ..response };
+    let wrong = Response { body: br#"{"id": ["one"]}"#, ..response };
     assert!(matches!(judge(&pet.tool, &wrong), Outcome::Failed(_)));
     // Every entry is one that the settings take.
     let entries: Vec<&Value> = imported.tools.iter().map(|tool| &tool.entry).collect();

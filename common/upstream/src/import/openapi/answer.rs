@@ -46,11 +46,12 @@ impl<'a> Answer<'a> {
                 continue;
             }
             // The whole is not null.
-            if let Some(Value::Array(types)) = converted.get("type")
-                && let [only, _] = types.as_slice()
-            {
-                let only = only.clone();
-                converted["type"] = only;
+            if let Some(Value::Array(types)) = converted.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    converted["type"] = only;
+                }
             }
             if converted.as_object().is_none_or(|schema| schema.keys().all(|word| word == "description")) {
                 return None;
