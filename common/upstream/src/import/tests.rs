@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
@@ -272,4 +273,99 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let imported = from_mcp(&odd, &server, NOBODY);
     let names: Vec<&str> = imported.tools.iter().map(|tool| tool.tool.name.as_str()).collect();
     assert_eq!((names, imported.refused.len()), (vec!["gh_c", "gh_c_2"], 4));
+}
+
+/// Any JSON with the words of these documents in it.
+fn documents() -> impl Strategy<Value = Value> {
+    let words = [
+        "paths",
+        "/a/{b}",
+        "get",
+        "post",
+        "parameters",
+        "name",
+        "in",
+        "query",
+        "path",
+        "header",
+        "schema",
+        "type",
+        "object",
+        "array",
+        "properties",
+        "items",
+        "$ref",
+        "#/paths",
+        "#",
+        "#/components/schemas/a",
+        "components",
+        "schemas",
+        "a",
+        "b",
+        "allOf",
+        "anyOf",
+        "required",
+        "requestBody",
+        "content",
+        "application/json",
+        "responses",
+        "200",
+        "security",
+        "securitySchemes",
+        "servers",
+        "url",
+        "https://a.example",
+        "tools",
+        "inputSchema",
+        "outputSchema",
+        "price",
+        "slots",
+        "body",
+        "method",
+        "address",
+        "enum",
+        "\u{202e}",
+        "{",
+    ];
+    let word = prop::sample::select(words.to_vec());
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word.clone().prop_map(Value::from)
+    ];
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((word.clone(), inner), 0..6).prop_map(|members| members
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect::<Map<_, _>>()
+                .into()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_document_makes_a_panic(part in documents(), other in documents()) {
+        let mut whole = document(&json!({"parameters": part, "requestBody": other}), &json!({"schemas": {"a": part, "b": other}}));
+        for version in ["openapi", "swagger"] {
+            whole[version] = json!(if version == "swagger" { "2.0" } else { "3.0.0" });
+            whole["host"] = json!("a.example");
+            for operation in ["requestBody", "responses", "security"] {
+                whole["paths"]["/things/{id}"]["post"][operation] = part.clone();
+                for imported in from_openapi(&whole, &selection(&["*"]), NOBODY).tools {
+                    prop_assert!(build(&imported.tool, &Map::new()).is_err(), "the path needs a member");
+                }
+            }
+            whole.as_object_mut().unwrap().remove("openapi");
+        }
+        let server = McpServer { address: "https://a.example".into(), private: false, price: json!("1"), prefix: None, category: None, headers: Map::new() };
+        let list = json!({"tools": [{"name": "x", "inputSchema": {"type": "object", "properties": part}, "outputSchema": other}]});
+        let imported = from_mcp(&list, &server, NOBODY);
+        prop_assert_eq!(imported.tools.len() + imported.refused.len(), 1);
+        let entry = json!({"tools": [part, {"name": other, "slots": part, "constants": other, "price": part, "input_schema": other}]});
+        prop_assert!(crate::Settings::read(&entry, NOBODY).is_err());
+    }
 }

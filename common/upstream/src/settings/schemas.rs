@@ -27,6 +27,12 @@ impl<'a> Members<'a> {
         self.properties().is_some_and(|properties| properties.contains_key(name))
     }
 
+    /// Whether it allows members that it does not name.
+    pub fn is_open(&self) -> bool {
+        self.root.get("additionalProperties").is_some_and(|others| *others != json!(false))
+            || self.root.get("patternProperties").is_some()
+    }
+
     pub fn is_required(&self, name: &str) -> bool {
         requires(self.root, name)
     }

@@ -81,7 +81,9 @@ fn query_and_body(
     };
     let content = match &given.content {
         Some(content) => content.clone(),
-        None => (place.method.has_body() && !free(taken).is_empty()).then_some(Content::Rest),
+        None => {
+            (place.method.has_body() && (!free(taken).is_empty() || place.members.is_open())).then_some(Content::Rest)
+        }
     };
     if content.is_some() && place.method == Method::Get {
         problems.push(Problem::new(below(at, "body"), "must be left out: a GET has none"));
@@ -160,6 +162,10 @@ fn check_members(
 fn check_sent(taken: &[String], body: &Body, place: &Place<'_>, at: &str, problems: &mut Vec<Problem>) {
     if matches!(body, Body::Json(Content::Rest | Content::Input) | Body::Form(Content::Rest | Content::Input, _)) {
         return;
+    }
+    if place.members.is_open() {
+        let message = "must send members that input_schema does not name: set body to \"rest\", or additionalProperties to false there";
+        problems.push(Problem::new(at, message));
     }
     for name in place.members.names().filter(|name| !taken.iter().any(|known| known == name)) {
         let shown: String = name.chars().take(MAX_NAME).collect();

@@ -41,6 +41,9 @@ fn the_smallest_entry_has_the_defaults_of_its_method() {
     let Target::Http(http) = &tool.target else { panic!() };
     assert_eq!((http.query.len(), &http.body), (0, &Body::Json(Content::Rest)));
     assert_eq!((tool.safe_to_retry, tool.max_response_bytes), (false, 65_536));
+    let open = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let tool = read(entry(json!({"method": "POST", "path": "/", "input_schema": open}))).unwrap();
+    assert!(matches!(&tool.target, Target::Http(http) if http.body == Body::Json(Content::Rest)));
 }
 
 #[test]
@@ -122,6 +125,10 @@ fn slots_and_schema_have_to_agree() {
         (json!({"output_schema": {}, "max_response_bytes": 70000}), "max_response_bytes may be at most 65536"),
         (json!({"output_schema": {}, "answers": ["image/png"]}), "answers must be [\"application/json\"]"),
         (json!({"kind": "mcp", "tool": "x"}), "method is not a known member"),
+        (
+            json!({"path": "/", "input_schema": {"type": "object", "additionalProperties": true}}),
+            "slots must send members",
+        ),
         (json!({"input_schema": {"type": "array"}}), "input_schema/type must be \"object\""),
     ] {
         let problems = read(entry(members.clone())).unwrap_err();
