@@ -19,6 +19,8 @@ pub struct Answer<'a> {
     pub answers: Option<Vec<&'static str>>,
     /// The content type to ask for, if it is a special kind of JSON.
     pub accept: Option<String>,
+    /// An answer without a body is one too (204).
+    may_be_empty: bool,
 }
 
 impl<'a> Answer<'a> {
@@ -30,10 +32,11 @@ impl<'a> Answer<'a> {
             return Ok(Answer::default());
         };
         let response = operation.document.resolved(response)?;
-        match operation.version {
+        let answer = match operation.version {
             Version::Swagger2 => swagger(operation, response),
             Version::OpenApi3 => openapi(response),
-        }
+        };
+        answer.map(|answer| Answer { may_be_empty: is_empty, ..answer })
     }
 
     /// The output schema in our form; `None` if it says nothing.
@@ -45,8 +48,10 @@ impl<'a> Answer<'a> {
             if converter.is_exhausted() {
                 continue;
             }
-            // The whole is not null.
-            if let Some(Value::Array(types)) = converted.get_mut("type") {
+            // The whole is not null, unless it may be left out.
+            if !self.may_be_empty
+                && let Some(Value::Array(types)) = converted.get_mut("type")
+            {
                 types.retain(|kind| kind != "null");
                 if let [only] = types.as_slice() {
                     let only = only.clone();
@@ -79,6 +84,7 @@ fn openapi(response: &Value) -> Result<Answer<'_>, String> {
             schema: described.get("schema"),
             answers: None,
             accept: is_special.then(|| name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()),
+            may_be_empty: false,
         });
     }
     bytes(content.iter().map(|(name, _)| name.as_str()))
@@ -100,7 +106,7 @@ fn swagger<'a>(operation: &Operation<'a>, response: &'a Value) -> Result<Answer<
     if !is_file && (produces.is_empty() || names.clone().any(is_json)) {
         let special = names.clone().all(|name| name != "application/json").then(|| names.find(|name| is_json(name)));
         let special = special.flatten().filter(|name| !name.contains('*'));
-        return Ok(Answer { schema, answers: None, accept: special.map(str::to_ascii_lowercase) });
+        return Ok(Answer { schema, answers: None, accept: special.map(str::to_ascii_lowercase), may_be_empty: false });
     }
     bytes(names.filter(|name| !is_json(name)))
 }
@@ -119,6 +125,6 @@ fn bytes<'n>(names: impl Iterator<Item = &'n str>) -> Result<Answer<'static>, St
             let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
             Err(format!("answers with {shown}, which is not sold"))
         }
-        false => Ok(Answer { schema: None, answers: Some(answers), accept: None }),
+        false => Ok(Answer { answers: Some(answers), ..Answer::default() }),
     }
 }
