@@ -74,6 +74,7 @@
 //! | `input_schema` | JSON Schema of type `object`. Other members than its `properties` are refused, unless it says something about `additionalProperties` itself |
 //! | `output_schema` | JSON Schema; an answer that does not match is a failure. Answers are then at most 64 KB |
 //! | `answers` | content types, such as `["image/png"]`. Default: `["application/json"]`. See [`Media`] |
+//! | `example` | an input, shown to agents; optional. See [`Tool::example_input`] |
 //! | `caller_errors` | statuses that are the caller's fault. Default: 400, 404, 409, 422. Never 401, 403, 429: wrong keys and used-up rates are the operator's |
 //! | `safe_to_retry` | default: true for GET, PUT and DELETE |
 //! | `deadline_seconds` | 1 to 600; default 20 |
@@ -102,6 +103,7 @@
 //! lengths and ranges are not checked. `oneOf` becomes `anyOf` in both directions. `examples/import.rs` prints the result for
 //! a file.
 
+mod example;
 mod import;
 pub mod mcp;
 mod outcome;

@@ -24,6 +24,8 @@ pub struct Tool {
     /// JSON Schema of the input, an object. [`schema::admit`] has accepted it. Closed at its root, unless the settings
     /// say otherwise.
     pub input_schema: Value,
+    /// A valid input of the operator's.
+    pub example: Option<Map<String, Value>>,
     /// JSON Schema of the answer. Answers are checked against it.
     pub output_schema: Option<Value>,
     /// What an answer may be.
@@ -211,6 +213,19 @@ impl Tool {
         schema::validate(&self.input_schema, &value)?;
         crate::request::build(self, input)?;
         self.price.of(&value)
+    }
+
+    /// A valid input, to show agents how a call looks: the operator's, or one made of the schema. `None` if the schema is too
+    /// special for that.
+    pub fn example_input(&self) -> Option<Map<String, Value>> {
+        let made = match &self.example {
+            Some(example) => return Some(example.clone()),
+            None => crate::example::of(&self.input_schema),
+        };
+        match made {
+            Value::Object(made) if self.check(&made).is_ok() => Some(made),
+            _ => None,
+        }
     }
 
     /// Names of all secrets that its requests need, each once.

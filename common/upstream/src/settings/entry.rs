@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Reserved;
 use super::address::server;
@@ -64,6 +64,8 @@ impl Tool {
             Target::Http(http) => Some(http.method),
             Target::Mcp(_) => None,
         });
+        let example =
+            reader.optional("example", |value| value.as_object().ok_or_else(|| "must be an object".to_owned()));
         let limits = Limits::read(&mut reader, method, is_mcp, offer.output_schema.is_some() && !is_mcp);
         let problems = reader.finish();
         let whole = (offer.name, offer.title, offer.summary, offer.price, offer.input_schema, target);
@@ -81,7 +83,7 @@ impl Tool {
                     at_once,
                     max_response_bytes,
                 } = limits;
-                Ok(Tool {
+                Tool {
                     name,
                     title,
                     summary,
@@ -89,6 +91,7 @@ impl Tool {
                     price,
                     target,
                     input_schema,
+                    example: None,
                     output_schema,
                     answers,
                     caller_errors,
@@ -98,10 +101,27 @@ impl Tool {
                     calls_per_day,
                     at_once,
                     max_response_bytes,
-                })
+                }
+                .with_example(example, at)
             }
             _ => Err(problems),
         }
+    }
+}
+
+impl Tool {
+    /// With an example, which has to be a call that could be made.
+    fn with_example(mut self, example: Option<&Map<String, Value>>, at: &str) -> Result<Tool, Vec<Problem>> {
+        let Some(example) = example else { return Ok(self) };
+        if let Err(errors) = self.check(example) {
+            let at = below(at, "example");
+            return Err(errors
+                .into_iter()
+                .map(|error| Problem::new(within(&at, &error.path), error.message))
+                .collect());
+        }
+        self.example = Some(example.clone());
+        Ok(self)
     }
 }
 
@@ -143,13 +163,15 @@ pub fn is_word(text: &str) -> bool {
     text.len() <= MAX_NAME && text.starts_with(|first: char| first.is_ascii_lowercase()) && text.split('_').all(is_part)
 }
 
+/// The pointer of a place that is named by a dotted path.
+fn within(at: &str, path: &str) -> String {
+    path.split('.').filter(|part| !part.is_empty()).fold(at.to_owned(), |at, part| below(&at, part))
+}
+
 /// A schema's problems with JSON pointers.
 fn admitted(value: &Value, at: &str) -> Result<(), Vec<Problem>> {
     schema::admit(value).map_err(|errors| {
-        let place = |path: &str| {
-            path.split('.').filter(|part| !part.is_empty()).fold(at.to_owned(), |at, part| below(&at, part))
-        };
-        errors.into_iter().map(|error| Problem::new(place(&error.path), error.message)).collect()
+        errors.into_iter().map(|error| Problem::new(within(at, &error.path), error.message)).collect()
     })
 }
 

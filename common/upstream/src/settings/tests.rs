@@ -34,6 +34,7 @@ fn the_smallest_entry_has_the_defaults_of_its_method() {
     let Target::Http(http) = &tool.target else { panic!() };
     let plain = |name: &str| QuerySlot { name: name.into(), member: name.into(), style: Style::Repeated };
     assert_eq!((&http.query, &http.body), (&vec![plain("lang"), plain("tags")], &Body::None));
+    assert_eq!(Value::from(tool.example_input().unwrap()), json!({"id": "text"}));
     assert_eq!(tool.input_schema["additionalProperties"], false, "a misspelt member is refused");
     assert_eq!((tool.safe_to_retry, tool.deadline.as_secs(), tool.cache.as_secs()), (true, 20, 0));
     assert_eq!((tool.caller_errors.as_slice(), tool.max_response_bytes), (&[400, 404, 409, 422][..], 1024 * 1024));
@@ -121,6 +122,8 @@ fn slots_and_schema_have_to_agree() {
             json!({"price": {"per": "/id", "rate": "1", "maximum": "5"}}),
             "price/per must lead to a member of type number",
         ),
+        (json!({"example": {"id": 5}}), "example/id value is not of type"),
+        (json!({"example": {"id": "a/b"}}), "example/id must not be empty, contain a slash"),
         (json!({"method": "DELETE", "cache_seconds": 5}), "cache_seconds is only for GET"),
         (json!({"output_schema": {}, "max_response_bytes": 70000}), "max_response_bytes may be at most 65536"),
         (json!({"output_schema": {}, "answers": ["image/png"]}), "answers must be [\"application/json\"]"),
