@@ -62,8 +62,9 @@ fn mcp(list: &Value, server: Option<String>) -> Imported {
 
 fn show(file: &str, imported: &Imported) {
     let with_output = imported.tools.iter().filter(|tool| tool.tool.output_schema.is_some()).count();
+    let with_example = imported.tools.iter().filter(|tool| tool.tool.example_input().is_some()).count();
     println!(
-        "{file}: {} taken ({with_output} with an output schema), {} refused",
+        "{file}: {} taken ({with_output} with an output schema, {with_example} with an example), {} refused",
         imported.tools.len(),
         imported.refused.len()
     );

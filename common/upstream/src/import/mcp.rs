@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Imported;
 use super::convert::{Converter, DETAILS, Purpose};
 use super::document::Document;
 use super::words::{shortened, snake, title_and_summary, unique};
+use super::{Imported, Made};
 use crate::settings::{MAX_TOOLS, Reserved};
 
 /// The server that the tools are on, and what the operator decides.
@@ -45,19 +45,14 @@ pub fn from_mcp(list: &Value, server: &McpServer, reserved: Reserved<'_>) -> Imp
         }
         let is_taken = |name: &str| imported.has(name) || reserved(name);
         match entry(tool, name, server, &is_taken) {
-            Ok((entry, notes)) => imported.take(shown, entry, notes, reserved),
+            Ok(made) => imported.take(shown, made, reserved),
             Err(why) => imported.refuse(shown, why),
         }
     }
     imported
 }
 
-fn entry(
-    tool: &Value,
-    name: &str,
-    server: &McpServer,
-    is_taken: &dyn Fn(&str) -> bool,
-) -> Result<(Value, Vec<String>), String> {
+fn entry(tool: &Value, name: &str, server: &McpServer, is_taken: &dyn Fn(&str) -> bool) -> Result<Made, String> {
     if tool["execution"]["taskSupport"] == "required" {
         return Err("runs as a task only, which is not supported".to_owned());
     }
@@ -105,7 +100,7 @@ fn entry(
         entry["safe_to_retry"] = json!(true);
         notes.push("the server says that a call may be repeated".to_owned());
     }
-    Ok((entry, notes))
+    Ok(Made { entry, notes, example: Map::new() })
 }
 
 /// A server's schema as it is, if it is admitted; else with less detail.

@@ -10,7 +10,7 @@ mod merge;
 mod openapi;
 mod words;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::problem::Problem;
 use crate::settings::Reserved;
@@ -18,6 +18,17 @@ use crate::tool::Tool;
 
 pub use mcp::{McpServer, from_mcp};
 pub use openapi::{Select, Selection, from_openapi};
+
+/// Largest example that is kept, in bytes.
+const MAX_EXAMPLE: usize = 4_000;
+
+/// An entry before it is read.
+pub(crate) struct Made {
+    pub entry: Value,
+    pub notes: Vec<String>,
+    /// The values that the document shows, by member.
+    pub example: Map<String, Value>,
+}
 
 /// What an import made, and what it could not take. Nothing is dropped in silence.
 #[derive(Clone, Debug, Default)]
@@ -53,11 +64,21 @@ impl Imported {
     }
 
     /// Reads an entry as the settings would, and takes it or says why not.
-    pub(crate) fn take(&mut self, operation: String, entry: Value, notes: Vec<String>, reserved: Reserved<'_>) {
-        match Tool::read(&entry, "", reserved) {
-            Ok(tool) => self.tools.push(ImportedTool { operation, entry, tool, notes }),
-            Err(problems) => self.refuse(operation, listed(&problems)),
+    pub(crate) fn take(&mut self, operation: String, made: Made, reserved: Reserved<'_>) {
+        let Made { mut entry, notes, example } = made;
+        let mut tool = match Tool::read(&entry, "", reserved) {
+            Ok(tool) => tool,
+            Err(problems) => return self.refuse(operation, listed(&problems)),
+        };
+        // What a document shows often lacks something, or is wrong.
+        if let (false, Value::Object(mut whole)) = (example.is_empty(), crate::example::of(&tool.input_schema)) {
+            whole.extend(example);
+            if tool.check(&whole).is_ok() && Value::from(whole.clone()).to_string().len() <= MAX_EXAMPLE {
+                entry["example"] = Value::Object(whole.clone());
+                tool.example = Some(whole);
+            }
         }
+        self.tools.push(ImportedTool { operation, entry, tool, notes });
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {

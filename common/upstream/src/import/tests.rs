@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use proptest::prelude::*;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::*;
 use crate::request::build;

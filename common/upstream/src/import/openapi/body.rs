@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::operation::{Operation, left_out};
+use super::parameters::shown;
 use super::{Version, items, members};
 use crate::outcome::Media;
 
@@ -13,6 +14,8 @@ pub struct Payload<'a> {
     pub content: Described<'a>,
     pub format: Format,
     pub required: bool,
+    /// A body that the document shows.
+    pub example: Option<&'a Value>,
 }
 
 /// What describes it.
@@ -66,13 +69,15 @@ fn openapi<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent>
     if let Some((name, described)) = json {
         let name = if name.contains('*') { "application/json" } else { name.as_str() };
         let content = Described::Schema(&described["schema"]);
-        return Ok(Some(Payload { content, format: Format::Json(name.to_owned()), required }));
+        let example = shown(operation.document, described, &described["schema"]);
+        return Ok(Some(Payload { content, format: Format::Json(name.to_owned()), required, example }));
     }
     if let Some((_, described)) = members(content).find(|(name, _)| name.starts_with(FORM)) {
         let schema = &described["schema"];
         let has_deep = members(&described["encoding"]).any(|(_, encoding)| encoding["style"] == "deepObject");
         let format = Format::Form { brackets: has_deep || has_objects(operation, schema) };
-        return Ok(Some(Payload { content: Described::Schema(schema), format, required }));
+        let example = shown(operation.document, described, schema);
+        return Ok(Some(Payload { content: Described::Schema(schema), format, required, example }));
     }
     let names: Vec<&str> = members(content).map(|(name, _)| name.as_str()).take(3).collect();
     match names.is_empty() {
@@ -111,7 +116,8 @@ fn swagger<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent>
                     .or(consumes.iter().find(|name| is_json(name)));
                 let json = json.filter(|name| !name.contains('*')).map_or("application/json", |name| name);
                 let content = Described::Schema(&parameter["schema"]);
-                return Ok(Some(Payload { content, format: Format::Json(json.to_owned()), required }));
+                let example = shown(operation.document, parameter, &parameter["schema"]);
+                return Ok(Some(Payload { content, format: Format::Json(json.to_owned()), required, example }));
             }
             Some("body") => {
                 return Err((format!("it is {}, and only JSON is sent", consumes.join(", ")), required));
@@ -131,7 +137,12 @@ fn swagger<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent>
         }
         false => {
             let required = fields.iter().any(|(.., required)| *required);
-            Ok(Some(Payload { content: Described::Fields(fields), format: Format::Form { brackets: false }, required }))
+            Ok(Some(Payload {
+                content: Described::Fields(fields),
+                format: Format::Form { brackets: false },
+                required,
+                example: None,
+            }))
         }
     }
 }

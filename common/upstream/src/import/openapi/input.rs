@@ -17,6 +17,8 @@ pub struct Input {
     pub slots: Value,
     /// Of a JSON body.
     pub content_type: Option<String>,
+    /// The values that the document shows, by member.
+    pub example: Map<String, Value>,
 }
 
 /// What is put together at one level of detail.
@@ -85,6 +87,7 @@ impl Input {
         detail: Detail,
     ) -> Result<Input, String> {
         let mut members = Members::default();
+        let mut example = Map::new();
         let mut placed: Vec<(&Parameter<'a>, String)> = Vec::new();
         for parameter in parameters {
             let name = members.free(parameter.name);
@@ -97,17 +100,24 @@ impl Input {
                 members.required.push(name.clone());
             }
             members.properties.insert(name.clone(), schema);
+            example.extend(parameter.example.map(|value| (name.clone(), value.clone())));
             placed.push((parameter, name));
         }
         undeclared(operation.path, parameters, &mut members)?;
         let body = payload.map(|payload| body(converter, payload, &mut members)).transpose()?;
+        if let Some(shown) = payload.and_then(|payload| payload.example) {
+            match body.as_ref().and_then(|body| body["member"].as_str()) {
+                Some(member) => example.extend([(member.to_owned(), shown.clone())]),
+                None => example.extend(shown.as_object().cloned().unwrap_or_default()),
+            }
+        }
         let (format, content_type) = match payload.map(|payload| &payload.format) {
             None => (None, None),
             Some(Format::Json(content_type)) => (None, Some(content_type.clone())),
             Some(Format::Form { brackets: false }) => (Some("form"), None),
             Some(Format::Form { brackets: true }) => (Some("form_with_brackets"), None),
         };
-        Ok(Input { schema: members.schema(), slots: slots(&placed, body, format), content_type })
+        Ok(Input { schema: members.schema(), slots: slots(&placed, body, format), content_type, example })
     }
 }
 

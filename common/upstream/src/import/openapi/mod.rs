@@ -126,7 +126,7 @@ pub fn from_openapi(document: &Value, selection: &Selection, reserved: Reserved<
         }
         let is_taken = |name: &str| imported.has(name) || reserved(name);
         match operation.entry(selection, &is_taken) {
-            Ok((entry, notes)) => imported.take(operation.name(), entry, notes, reserved),
+            Ok(made) => imported.take(operation.name(), made, reserved),
             Err(why) => imported.refuse(operation.name(), why),
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::Made;
 use super::super::document::Document;
 use super::super::words::{shortened, snake, title_and_summary, unique};
 use super::answer::Answer;
@@ -76,11 +77,7 @@ impl<'a> Operation<'a> {
     }
 
     /// The entry of the settings, and what the operator should know of it.
-    pub fn entry(
-        &self,
-        selection: &Selection,
-        is_taken: &dyn Fn(&str) -> bool,
-    ) -> Result<(Value, Vec<String>), String> {
+    pub fn entry(&self, selection: &Selection, is_taken: &dyn Fn(&str) -> bool) -> Result<Made, String> {
         if matches!(self.method.as_str(), "HEAD" | "OPTIONS" | "TRACE") {
             return Err(format!("is a {} request, which has nothing to sell", self.method));
         }
@@ -122,7 +119,7 @@ impl<'a> Operation<'a> {
         set(&mut entry, "output_schema", promised);
         notes.sort();
         notes.dedup();
-        Ok((entry, notes))
+        Ok(Made { entry, notes, example: input.example })
     }
 
     /// The path without a fragment, which only tells operations apart, and without a query, which becomes constants.

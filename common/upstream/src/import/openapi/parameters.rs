@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::document::Document;
 use super::operation::{Operation, left_out};
 use super::security::{self, Constants};
 use super::{Selection, Version, items};
@@ -19,6 +20,8 @@ pub struct Parameter<'a> {
     pub required: bool,
     pub schema: &'a Value,
     pub description: &'a str,
+    /// A value that the document shows.
+    pub example: Option<&'a Value>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +70,8 @@ impl<'a> Parameter<'a> {
                 Ok(placing) => {
                     let schema = if operation.version == Version::Swagger2 { parameter } else { &parameter["schema"] };
                     let description = parameter["description"].as_str().unwrap_or_default();
-                    found.push(Parameter { name, placing, required, schema, description });
+                    let example = shown(operation.document, parameter, schema);
+                    found.push(Parameter { name, placing, required, schema, description, example });
                 }
                 Err(why) if required => return Err(format!("needs the parameter {name} in {place}, which {why}")),
                 Err(why) => notes.push(left_out("parameter", name, &why)),
@@ -75,6 +79,13 @@ impl<'a> Parameter<'a> {
         }
         Ok(found)
     }
+}
+
+/// The value that a document shows for a parameter or a body: its own, or that of its schema.
+pub fn shown<'a>(document: Document<'a>, holder: &'a Value, schema: &'a Value) -> Option<&'a Value> {
+    let named = holder["examples"].as_object().and_then(|examples| examples.values().next());
+    let named = named.and_then(|example| document.resolved(example).ok()?.get("value"));
+    holder.get("example").or(named).or_else(|| document.resolved(schema).ok()?.get("example"))
 }
 
 /// Whether a parameter is a secret of the operator's: it becomes a constant, or is left out where a security scheme says
