@@ -44,7 +44,7 @@
 //!   set, and only then, a private host is allowed. Do not follow redirects: a 3xx is a failure.
 //! - **Time and size.** Stop at [`Tool::deadline`]; read at most one byte more than [`Tool::max_response_bytes`], after
 //!   decompression. No response at all (timeout, refused connection) is the caller's own failure.
-//! - **Repeats.** Send a call again only if [`Tool::safe_to_retry`] and [`Reason::may_pass`] hold.
+//! - **Repeats.** Put a call's own id through [`Request::for_call`], the same for each repeat. Send a call again only if [`Tool::safe_to_retry`] and [`Reason::may_pass`] hold.
 //! - **Counts.** [`Tool::calls_per_day`] and [`Tool::at_once`] are limits of all callers together.
 //! - **Cache.** For [`Tool::cache`] seconds, a GET with the same [`Request::digest`] may have the same answer.
 //! - **Money.** [`Outcome::Answer`] is charged. [`Outcome::Failed`] is not. [`Outcome::CallersFault`] is told to the caller;
@@ -70,13 +70,14 @@
 //! | `method`, `path` | of `http`. `/items/{id}`: a required member of the input is one segment or a part of one. `/files/{+path}`: it may have slashes |
 //! | `slots` | of `http`: see below |
 //! | `constants` | `{"query": {…}, "headers": {…}}`: a text, or `{"secret": "name", "prefix": "Bearer ", "encoding": "base64"}` (prefix and encoding are optional; base64 is for `user:password`). Of `mcp`: headers only |
+//! | `call_id_header` | of `http`: a header such as `idempotency-key` that gets the id of the call, so that the service does a repeated call once; optional |
 //! | `tool` | of `mcp`: the tool's name on the server |
 //! | `input_schema` | JSON Schema of type `object`. Other members than its `properties` are refused, unless it says something about `additionalProperties` itself |
 //! | `output_schema` | JSON Schema; an answer that does not match is a failure. Answers are then at most 64 KB |
 //! | `answers` | content types, such as `["image/png"]`. Default: `["application/json"]`. See [`Media`] |
 //! | `example` | an input, shown to agents; optional. See [`Tool::example_input`] |
 //! | `caller_errors` | statuses that are the caller's fault. Default: 400, 404, 409, 422. Never 401, 403, 429: wrong keys and used-up rates are the operator's |
-//! | `safe_to_retry` | default: true for GET, PUT and DELETE |
+//! | `safe_to_retry` | default: true for GET, PUT and DELETE, and with a `call_id_header` |
 //! | `deadline_seconds` | 1 to 600; default 20 |
 //! | `cache_seconds` | 0 to 86400, only for GET; default 0 |
 //! | `calls_per_day`, `at_once` | limits; optional |

@@ -63,6 +63,8 @@ pub struct HttpTarget {
     pub body: Body,
     pub constant_query: Vec<(String, Constant)>,
     pub constant_headers: Vec<(String, Constant)>,
+    /// The header that gets an id of the call, so that the service knows a repeated one: `idempotency-key`.
+    pub call_id_header: Option<String>,
 }
 
 /// A tool of an MCP server with the transport "Streamable HTTP".

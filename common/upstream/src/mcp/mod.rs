@@ -61,6 +61,7 @@ fn message(target: &McpTarget, method: Option<&str>, params: &Value) -> Request 
         query_secrets: Vec::new(),
         headers,
         body: body.to_string().into_bytes(),
+        call_id_header: None,
         private: target.server.private,
     }
 }

@@ -32,11 +32,25 @@ pub struct Request {
     /// Names in lower case, each once.
     pub headers: Vec<(String, Constant)>,
     pub body: Vec<u8>,
+    /// The header for the id of the call, which [`Request::for_call`] fills.
+    pub call_id_header: Option<String>,
     /// The host is on the operator's own network ([`crate::Server::private`]).
     pub private: bool,
 }
 
 impl Request {
+    /// The request with the id of its call, the same for each repeat, if the tool has a header for one. `id` has 1 to 200
+    /// letters, digits, `-` and `_`; any other is left out.
+    #[must_use]
+    pub fn for_call(mut self, id: &str) -> Request {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if (1..=200).contains(&id.len()) && id.bytes().all(is_plain) {
+            let header = self.call_id_header.take();
+            self.headers.extend(header.map(|name| (name, Constant::Text(id.to_owned()))));
+        }
+        self
+    }
+
     /// A digest of everything that decides the answer: the key of a cached answer, with the tool's name before it. Secrets
     /// count by their names.
     pub fn digest(&self) -> [u8; 32] {
@@ -78,7 +92,8 @@ fn build_http(tool: &Tool, http: &HttpTarget, input: &Map<String, Value>) -> Res
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(Request { method: http.method, url, query_secrets, headers, body, private: http.server.private })
+    let (call_id_header, private) = (http.call_id_header.clone(), http.server.private);
+    Ok(Request { method: http.method, url, query_secrets, headers, body, call_id_header, private })
 }
 
 fn constant_query(http: &HttpTarget) -> (Named<String>, Named<SecretUse>) {

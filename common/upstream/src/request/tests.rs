@@ -128,6 +128,20 @@ fn a_path_member_stays_one_segment() {
 }
 
 #[test]
+fn a_repeated_call_has_the_same_id() {
+    let tool = tool(
+        json!({"method": "POST", "path": "/", "input_schema": {"type": "object"}, "call_id_header": "Idempotency-Key"}),
+    );
+    assert!(tool.safe_to_retry);
+    let request = || built(&tool, &json!({})).unwrap();
+    assert_eq!(text_of(&request(), "idempotency-key"), None);
+    assert_eq!(text_of(&request().for_call("req_1"), "idempotency-key"), Some("req_1"));
+    assert_eq!(text_of(&request().for_call("a\r\nb"), "idempotency-key"), None);
+    assert_eq!(request().digest(), request().digest());
+    assert_ne!(request().digest(), built(&four_slots(), &json!({"id": "1", "part": "2"})).unwrap().digest());
+}
+
+#[test]
 fn secrets_are_filled_in_by_the_caller() {
     let request = built(&four_slots(), &json!({"id": "1", "part": "2"})).unwrap();
     assert!(!format!("{request:?}").contains("s3cret"));

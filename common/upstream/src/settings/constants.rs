@@ -34,6 +34,9 @@ const SECRET_ENDS: [&str; 8] =
 /// How texts begin that are most likely secrets.
 const SECRET_BEGINNINGS: [&str; 9] = ["bearer ", "basic ", "sk-", "sk_", "ghp_", "github_pat_", "xox", "akia", "eyj"];
 
+/// Shorter texts with such a beginning are something else: `sk-SK` is a language.
+const LEAST_SECRET: usize = 14;
+
 /// A header that settings and callers may not set.
 pub fn is_connection_header(name: &str) -> bool {
     CONNECTION.contains(&name) || name.starts_with("proxy-")
@@ -125,7 +128,7 @@ fn is_secret(name: &str, value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     SECRET_NAMES.contains(&name.as_str())
         || SECRET_ENDS.iter().any(|end| name.ends_with(end))
-        || SECRET_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
+        || value.len() >= LEAST_SECRET && SECRET_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
 }
 
 fn secret(value: &Value, at: &str) -> Result<SecretUse, Vec<Problem>> {

@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use super::Reserved;
 use super::address::server;
-use super::constants::{self, Constants};
+use super::constants::{self, Constants, is_connection_header, is_header_name};
 use super::schemas::{Members, close};
-use super::slots::{self, Place};
+use super::slots::{self, OWN_HEADERS, Place};
 use crate::outcome::Media;
 use crate::price::{Measure, Price};
 use crate::problem::{Problem, Reader, below, boolean, text, whole};
@@ -61,7 +61,7 @@ impl Tool {
         };
         check_price(&mut reader, &offer);
         let method = target.as_ref().and_then(|target| match target {
-            Target::Http(http) => Some(http.method),
+            Target::Http(http) => Some((http.method, http.call_id_header.is_some())),
             Target::Mcp(_) => None,
         });
         let example =
@@ -73,43 +73,31 @@ impl Tool {
             (Some(name), Some(title), Some(summary), Some(price), Some(input_schema), Some(target))
                 if problems.is_empty() =>
             {
-                let (category, output_schema, answers) = (offer.category, offer.output_schema, offer.answers);
-                let Limits {
-                    caller_errors,
-                    safe_to_retry,
-                    deadline,
-                    cache,
-                    calls_per_day,
-                    at_once,
-                    max_response_bytes,
-                } = limits;
-                Tool {
+                let tool = Tool {
                     name,
                     title,
                     summary,
-                    category,
+                    category: offer.category,
                     price,
                     target,
                     input_schema,
                     example: None,
-                    output_schema,
-                    answers,
-                    caller_errors,
-                    safe_to_retry,
-                    deadline,
-                    cache,
-                    calls_per_day,
-                    at_once,
-                    max_response_bytes,
-                }
-                .with_example(example, at)
+                    output_schema: offer.output_schema,
+                    answers: offer.answers,
+                    caller_errors: limits.caller_errors,
+                    safe_to_retry: limits.safe_to_retry,
+                    deadline: limits.deadline,
+                    cache: limits.cache,
+                    calls_per_day: limits.calls_per_day,
+                    at_once: limits.at_once,
+                    max_response_bytes: limits.max_response_bytes,
+                };
+                tool.with_example(example, at)
             }
             _ => Err(problems),
         }
     }
-}
 
-impl Tool {
     /// With an example, which has to be a call that could be made.
     fn with_example(mut self, example: Option<&Map<String, Value>>, at: &str) -> Result<Tool, Vec<Problem>> {
         let Some(example) = example else { return Ok(self) };
@@ -215,6 +203,7 @@ fn http_target(
     });
     let path = reader.required("path", |value| value.as_str().ok_or_else(|| "must be a string".to_owned()));
     let given = reader.value("slots");
+    let call_id_header = reader.optional("call_id_header", call_id_header);
     let (Some(method), Some(path), Some(input)) = (method, path, input) else {
         return None;
     };
@@ -234,6 +223,11 @@ fn http_target(
     for slot in slots.headers.iter().filter(|slot| has_constant(&constants.headers, &slot.name)) {
         reader.problem("slots", format!("fills the header {}, which constants has too", slot.name));
     }
+    if let Some(name) = &call_id_header
+        && (has_constant(&constants.headers, name) || slots.headers.iter().any(|slot| slot.name == *name))
+    {
+        reader.problem("call_id_header", "must not be a header that slots or constants fill");
+    }
     if has_constant(&constants.headers, "content-type") && !matches!(slots.body, Body::Json(_)) {
         reader.problem("constants", "may set content-type only beside a JSON body");
     }
@@ -246,13 +240,26 @@ fn http_target(
         body: slots.body,
         constant_query: constants.query,
         constant_headers: constants.headers,
+        call_id_header,
     })))
+}
+
+fn call_id_header(value: &Value) -> Result<String, String> {
+    let name = value.as_str().unwrap_or_default().to_ascii_lowercase();
+    let is_free = !is_connection_header(&name) && !OWN_HEADERS.contains(&name.as_str());
+    match is_header_name(&name) && is_free {
+        true => Ok(name),
+        false => Err("must be the name of a header such as idempotency-key".to_owned()),
+    }
 }
 
 fn mcp_target(reader: &mut Reader<'_>, server: Option<Server>, constants: Constants) -> Option<Target> {
     let tool = reader.required("tool", text(1, MAX_MCP_NAME));
     if !constants.query.is_empty() {
         reader.problem("constants", "must have headers only: an MCP server has no query");
+    }
+    if reader.has("answers") {
+        reader.problem("answers", "must be left out: an MCP server answers in its protocol");
     }
     let of_protocol = ["content-type", "accept", "mcp-session-id", "mcp-protocol-version"];
     if constants.headers.iter().any(|(name, _)| of_protocol.contains(&name.as_str())) {
@@ -286,7 +293,8 @@ struct Limits {
 }
 
 impl Limits {
-    fn read(reader: &mut Reader<'_>, method: Option<Method>, is_mcp: bool, is_checked: bool) -> Limits {
+    /// `method`: with whether the service knows repeated calls by their id.
+    fn read(reader: &mut Reader<'_>, method: Option<(Method, bool)>, is_mcp: bool, is_checked: bool) -> Limits {
         let caller_errors = match is_mcp {
             true => Vec::new(),
             false => reader.optional("caller_errors", caller_errors).unwrap_or_else(|| CALLER_ERRORS.to_vec()),
@@ -294,7 +302,7 @@ impl Limits {
         let safe_to_retry = reader.optional("safe_to_retry", boolean);
         let deadline = reader.optional("deadline_seconds", whole(DEADLINES.0, DEADLINES.1)).unwrap_or(DEFAULT_DEADLINE);
         let cache = reader.optional("cache_seconds", whole(0, MAX_CACHE)).unwrap_or_default();
-        if cache > 0 && method.is_some_and(|method| method != Method::Get) {
+        if cache > 0 && method.is_some_and(|(method, _)| method != Method::Get) {
             reader.problem("cache_seconds", "is only for GET; leave it out");
         }
         if cache > 0 && is_mcp {
@@ -312,7 +320,8 @@ impl Limits {
         let bytes = bytes.unwrap_or(if is_checked { MOST_CHECKED } else { DEFAULT_BYTES });
         Limits {
             caller_errors,
-            safe_to_retry: safe_to_retry.unwrap_or_else(|| method.is_some_and(Method::is_idempotent)),
+            safe_to_retry: safe_to_retry
+                .unwrap_or_else(|| method.is_some_and(|(method, has_id)| method.is_idempotent() || has_id)),
             deadline: Duration::from_secs(u64::from(deadline)),
             cache: Duration::from_secs(u64::from(cache)),
             calls_per_day,

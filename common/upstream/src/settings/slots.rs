@@ -12,7 +12,7 @@ const MAX_PATH: usize = 500;
 const MAX_SEGMENTS: usize = 30;
 const MAX_NAME: usize = 100;
 /// Headers that a caller may not fill: they say who asks, or how the body is read.
-const OWN_HEADERS: [&str; 7] =
+pub const OWN_HEADERS: [&str; 7] =
     ["authorization", "cookie", "content-type", "accept", "user-agent", "forwarded", "x-real-ip"];
 
 /// The slots of an HTTP tool.

@@ -122,6 +122,15 @@ fn slots_and_schema_have_to_agree() {
             json!({"price": {"per": "/id", "rate": "1", "maximum": "5"}}),
             "price/per must lead to a member of type number",
         ),
+        (json!({"call_id_header": "authorization"}), "call_id_header must be the name"),
+        (
+            json!({"call_id_header": "x-a", "constants": {"headers": {"X-A": "1"}}}),
+            "call_id_header must not be a header that",
+        ),
+        (
+            json!({"constants": {"headers": {"x-lang": "sk-SK", "x-n": "sk-proj-0123456789"}}}),
+            "constants/headers/x-n must not be in",
+        ),
         (json!({"example": {"id": 5}}), "example/id value is not of type"),
         (json!({"example": {"id": "a/b"}}), "example/id must not be empty, contain a slash"),
         (json!({"method": "DELETE", "cache_seconds": 5}), "cache_seconds is only for GET"),
