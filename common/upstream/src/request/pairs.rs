@@ -6,8 +6,10 @@ use serde_json::Value;
 use super::{pair, scalar};
 use crate::tool::Style;
 
-/// Most pairs that one member makes, and its deepest nesting.
+/// Most pairs that one member makes, the longest name of one in bytes, and the deepest nesting. A long name that is repeated
+/// for each item would make a small input large.
 const MAX_PAIRS: usize = 1_000;
+const MAX_NAME: usize = 500;
 const MAX_DEPTH: usize = 6;
 
 /// `a=b&c=d`, with everything but unreserved characters percent-encoded.
@@ -83,6 +85,9 @@ fn one(name: &str, value: &Value, pairs: &mut Vec<(String, String)>) -> Result<(
     if value.is_null() {
         return Ok(());
     }
+    if name.len() > MAX_NAME {
+        return Err("has a name that is too long: it is sent as text");
+    }
     let text = scalar(value).ok_or("must not have objects or arrays in it: it is sent as text")?;
     pairs.push((name.to_owned(), text));
     Ok(())
@@ -90,7 +95,7 @@ fn one(name: &str, value: &Value, pairs: &mut Vec<(String, String)>) -> Result<(
 
 fn brackets(name: String, value: &Value, depth: usize, pairs: &mut Vec<(String, String)>) -> Result<(), &'static str> {
     // Stops long before the names of nested members add up to much.
-    if depth > MAX_DEPTH || pairs.len() > MAX_PAIRS {
+    if depth > MAX_DEPTH || pairs.len() > MAX_PAIRS || name.len() > MAX_NAME {
         return Err("is nested too deep or has too many values: it is sent as text");
     }
     match value {

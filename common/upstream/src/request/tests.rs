@@ -86,6 +86,7 @@ fn bodies_have_their_form() {
     }
     assert!(built(&joined, &json!({"b": deep})).is_err());
     assert!(built(&joined, &json!({"b": vec![1; 2_000]})).is_err());
+    assert!(built(&joined, &json!({"b": {"x".repeat(600): [1, 2, 3]}})).is_err());
 }
 
 #[test]

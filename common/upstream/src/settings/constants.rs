@@ -73,10 +73,10 @@ fn list(value: &Value, at: &str, headers: bool) -> Result<Vec<(String, Constant)
     let Some(members) = value.as_object() else {
         return Err(vec![Problem::new(at, "must be an object of names and values")]);
     };
-    let mut problems = Vec::new();
     if members.len() > MAX_CONSTANTS {
-        problems.push(Problem::new(at, format!("may have at most {MAX_CONSTANTS} members")));
+        return Err(vec![Problem::new(at, format!("may have at most {MAX_CONSTANTS} members"))]);
     }
+    let mut problems = Vec::new();
     let mut constants: Vec<(String, Constant)> = Vec::new();
     for (name, value) in members {
         let at = below(at, name);
