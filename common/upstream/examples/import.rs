@@ -36,15 +36,7 @@ fn read(file: &str) -> Result<Value, String> {
 }
 
 fn openapi(document: &Value, server: Option<String>) -> Imported {
-    let selection = Selection {
-        operations: vec![Select::All],
-        price: json!("0.01"),
-        prefix: None,
-        server,
-        private: false,
-        category: None,
-        output_schemas: true,
-    };
+    let selection = Selection { server, ..Selection::new(vec![Select::All], "0.01") };
     from_openapi(document, &selection, &|_| false)
 }
 

@@ -75,6 +75,17 @@ const BOUNDS: [&str; 9] = [
     "minProperties",
     "maxProperties",
 ];
+/// Keywords that are not kept.
+const DROPPED: [&str; 8] = [
+    "not",
+    "if",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "contains",
+    "prefixItems",
+];
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// Converts the schemas of one operation and remembers what it changed.
@@ -96,6 +107,8 @@ pub const CUT_RECURSION: &str = "a recursive schema was cut: below the cut any v
 pub const CUT_FOREIGN: &str = "a $ref that cannot be resolved was cut: any value passes there";
 pub const RELAXED: &str = "the output schema was relaxed: no member is required, each may be null, a number may be a string, and no enum, pattern, length or range is checked";
 pub const ANY_OF: &str = "oneOf became anyOf: a value may match several of the alternatives";
+pub const NOT_KEPT: &str =
+    "rules such as not, if and patternProperties were dropped: only the service itself checks them";
 pub const NO_PATTERNS: &str = "patterns were dropped";
 
 impl<'a> Converter<'a> {
@@ -222,6 +235,9 @@ impl<'a> Converter<'a> {
 
     /// What bounds a value of the input.
     fn bounds(&mut self, members: &Map<String, Value>, kept: &mut Map<String, Value>) {
+        if DROPPED.iter().any(|word| members.contains_key(*word)) {
+            self.notes.insert(NOT_KEPT);
+        }
         for word in BOUNDS {
             if let Some(number) = members.get(word).filter(|number| number.is_number()) {
                 kept.insert(word.to_owned(), number.clone());
@@ -289,6 +305,10 @@ impl<'a> Converter<'a> {
             kept.insert("items".to_owned(), converted);
         }
         match members.get("additionalProperties") {
+            // What the patterns allow may come.
+            _ if members.contains_key("patternProperties") => {
+                kept.insert("additionalProperties".to_owned(), json!(true));
+            }
             Some(Value::Bool(allowed)) if self.purpose == Purpose::Input => {
                 kept.insert("additionalProperties".to_owned(), json!(allowed));
             }

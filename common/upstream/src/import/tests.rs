@@ -10,15 +10,7 @@ use crate::{AnswerContent, Constant, Outcome, Response, from_yaml, judge};
 const NOBODY: Reserved<'static> = &|_| false;
 
 fn selection(operations: &[&str]) -> Selection {
-    Selection {
-        operations: operations.iter().map(|text| Select::parse(text)).collect(),
-        price: json!("0.01"),
-        prefix: None,
-        server: None,
-        private: false,
-        category: None,
-        output_schemas: true,
-    }
+    Selection::new(operations.iter().map(|text| Select::parse(text)).collect(), "0.01")
 }
 
 /// A document with one operation: `POST /things/{id}`, or as these members say.
@@ -129,6 +121,17 @@ fn parameters_and_body_find_their_slots() {
     ] {
         assert!(tool.notes.iter().any(|known| known.starts_with(note)), "{note}: {:?}", tool.notes);
     }
+}
+
+#[test]
+fn rules_that_are_not_kept_refuse_nothing() {
+    let schema = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": false,
+        "patternProperties": {"^x-": {"type": "string"}}, "not": {"required": ["y"]}}}});
+    let tool =
+        one(&document(&json!({"requestBody": {"content": {"application/json": {"schema": schema}}}}), &json!({})));
+    let input = json!({"id": "1", "labels": {"x-a": "b"}});
+    assert_eq!(schema::validate(&tool.tool.input_schema, &input), Ok(()));
+    assert!(tool.notes.iter().any(|note| note.contains("rules such as not")), "{:?}", tool.notes);
 }
 
 #[test]

@@ -33,6 +33,21 @@ pub struct Selection {
     pub output_schemas: bool,
 }
 
+impl Selection {
+    /// These operations at this price, as the document describes them.
+    pub fn new(operations: Vec<Select>, price: &str) -> Selection {
+        Selection {
+            operations,
+            price: Value::from(price),
+            prefix: None,
+            server: None,
+            private: false,
+            category: None,
+            output_schemas: true,
+        }
+    }
+}
+
 /// Names operations of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
