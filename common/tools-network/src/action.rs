@@ -165,6 +165,9 @@ pub struct Action {
     /// The chat, member, post or invitation that the provider was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Its turn: not before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Timestamp>,
     /// The invitation that it makes or takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<Uuid>,
@@ -204,6 +207,7 @@ impl Action {
             created: now,
             since: now,
             target: None,
+            turn: None,
             invitation: None,
             ids: Ids::default(),
             reason: None,
@@ -218,6 +222,12 @@ impl Action {
     #[must_use]
     pub fn after(&self, event: Event, now: Timestamp) -> Option<Action> {
         Some(Action { state: self.state.after(event)?, since: now, revision: self.revision + 1, ..self.clone() })
+    }
+
+    /// The action with its turn.
+    #[must_use]
+    pub fn with_turn(&self, turn: Timestamp) -> Action {
+        Action { turn: Some(turn), revision: self.revision + 1, ..self.clone() }
     }
 
     /// The writes that record it when it is bought.

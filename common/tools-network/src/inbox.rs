@@ -65,6 +65,9 @@ pub struct Conversation {
     pub last_message_at: Timestamp,
     #[serde(default)]
     pub attendees_synced: bool,
+    /// When the provider was last asked about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    described: Option<Timestamp>,
     updated: Timestamp,
 }
 
@@ -216,8 +219,14 @@ impl Conversation {
             muted_until: None,
             last_message_at: at,
             attendees_synced: false,
+            described: None,
             updated: now,
         }
+    }
+
+    /// Whether its state at the provider is not known, or not since this time.
+    pub fn is_stale(&self, since: Timestamp) -> bool {
+        self.described.is_none_or(|at| at < since)
     }
 
     pub fn view(&self) -> Value {
@@ -340,6 +349,7 @@ pub async fn describe(db: &Db, account: Uuid, id: Uuid, chat: &Chat, now: Timest
         read_only: chat.is_read_only,
         muted_until: chat.muted_until.clone(),
         attendees_synced: true,
+        described: Some(now),
         updated: now,
         ..before.clone()
     };

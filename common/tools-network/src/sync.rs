@@ -28,6 +28,8 @@ pub const MAX_PAGES: u32 = 10;
 const PAGE: usize = 250;
 /// Chats whose members are read in a page's time. The others are read when they come up again.
 const CHATS: usize = 20;
+/// What is known of a chat's state is not asked for again in this time.
+const FRESH: Duration = Duration::from_secs(600);
 /// How long a run may take from its first try to its end.
 const WITHIN: Duration = Duration::from_secs(3600);
 /// A reading begins so much before the end of the last one: messages come late, and clocks differ.
@@ -302,8 +304,8 @@ async fn take(
     Ok(())
 }
 
-/// Reads who takes part in the chats of a page, of those of which that is not known. How often the provider was asked. What it does
-/// not say now is asked for another time.
+/// Reads who takes part in the chats of a page and what is unread in them, of those of which that is not known or was not asked for a
+/// while. How often the provider was asked. What it does not say now is asked for another time.
 async fn describe(toolbox: &Toolbox, account: &Account, page: &Page, provider: &dyn Provider, now: Timestamp) -> u32 {
     let mut chats: Vec<&str> = page.messages.iter().map(|message| message.chat.as_str()).collect();
     chats.sort_unstable();
@@ -312,7 +314,8 @@ async fn describe(toolbox: &Toolbox, account: &Account, page: &Page, provider: &
     for chat in chats {
         let id = inbox::conversation_id(account.id, chat);
         let known = inbox::conversation(db, account.id, id).await.ok().flatten();
-        if usize::try_from(asked).unwrap_or(usize::MAX) >= CHATS || known.is_none_or(|known| known.attendees_synced) {
+        let is_fresh = known.is_none_or(|known| !known.is_stale(now.minus(FRESH)));
+        if usize::try_from(asked).unwrap_or(usize::MAX) >= CHATS || is_fresh {
             continue;
         }
         asked += 1;

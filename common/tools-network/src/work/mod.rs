@@ -131,8 +131,20 @@ impl Work<'_> {
         let Some(provider) = provider else {
             return self.fail(action, "provider_unavailable", "the network's provider is not in use here now").await;
         };
-        if let Some(pause) = self.turn(action, provider.pace(action.kind)).await? {
-            return Ok(Moved::Wait(Box::new(self.again(pause))));
+        // An invitation that is still queued is stopped at once.
+        if action.kind == Kind::WithdrawInvite
+            && let Target::Nothing(status) = self.invited(action).await?
+        {
+            return self.nothing(action, status).await;
+        }
+        match action.turn {
+            None if provider.pace(action.kind).is_zero() => {}
+            None => return self.take_turn(action, &*provider).await,
+            Some(turn) if turn > self.now() => {
+                self.task.reporter.say(10, format!("waits for its turn at {turn}"));
+                return Ok(Moved::Wait(Box::new(self.again(self.until(turn)))));
+            }
+            Some(_) => {}
         }
         let target = match self.target(action, account, &*provider).await? {
             Target::Is(target) => target,
@@ -245,7 +257,9 @@ impl Work<'_> {
             more.extend(self.invitation(action, invitations::Status::Pending, None).await?);
             return self.put(action, next, more).await;
         }
-        Ok(Moved::Wait(Box::new(Output::waiting(action.since.plus(AMBIGUOUS_FOR), source(self.toolbox)))))
+        let until = action.since.plus(AMBIGUOUS_FOR);
+        self.task.reporter.say(50, format!("ambiguous: the network may have it; it is looked for until {until}"));
+        Ok(Moved::Wait(Box::new(Output::waiting(until, source(self.toolbox)))))
     }
 
     async fn look(&self, action: &Action) -> Result<Found, providers::Trouble> {

@@ -4,17 +4,45 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use platform::http::log;
-use platform::store::{Key, Write, WriteError, db, jobs};
-use serde::Deserialize;
+use platform::store::{Key, Write, jobs};
+use serde::{Deserialize, Serialize};
 use tools::run::Stop;
 use uuid::Uuid;
 
-use super::Work;
+use super::{Moved, Work};
 use crate::account::Account;
 use crate::action::{self, Action, Kind, State};
 use crate::claiming::id;
 use crate::providers::{self, Provider};
 use crate::{inbox, invitations};
+
+/// The next free turns of an account.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Turns {
+    next: Timestamp,
+    /// Of actions with longer pauses.
+    slow: Timestamp,
+    /// Counts the writes.
+    revision: u32,
+    expires: i64,
+}
+
+impl Turns {
+    /// The next turn, and the turns after it. `pause` passes between any two actions, `own_pause` between two of this kind.
+    fn take(&self, now: Timestamp, pause: Duration, own_pause: Duration) -> (Timestamp, Turns) {
+        let free = now.max(self.next);
+        let is_slow = own_pause > pause;
+        let turn = if is_slow { free.max(self.slow) } else { free };
+        let next = Turns {
+            // Others may go on before a slow action whose turn is far away.
+            next: if turn > free { self.next } else { turn.plus(pause) },
+            slow: if is_slow { turn.plus(own_pause) } else { self.slow },
+            revision: self.revision + 1,
+            expires: turn.plus(own_pause).secs() + 24 * 3600,
+        };
+        (turn, next)
+    }
+}
 
 /// What the provider is to be asked about, or how the action ends without it.
 pub(super) enum Target {
@@ -27,32 +55,27 @@ pub(super) enum Target {
 }
 
 impl Work<'_> {
-    /// Takes the account's turn. Otherwise the pause until there is one.
-    pub(super) async fn turn(&self, action: &Action, pace: Duration) -> Result<Option<Duration>, Stop> {
-        #[derive(Deserialize)]
-        struct Turn {
-            next: Timestamp,
-        }
-        if pace.is_zero() {
-            return Ok(None);
-        }
-        let now = self.now();
+    /// Gives the action the next turn of its account: turns are in the order in which they are taken. Invitations have longer pauses
+    /// between them, in which other actions go on.
+    pub(super) async fn take_turn(&self, action: &Action, provider: &dyn Provider) -> Result<Moved, Stop> {
+        let (db, now) = (self.db(), self.now());
+        let (pause, own_pause) = (provider.pace(Kind::Message), provider.pace(action.kind));
         let key = Key::new(format!("NETTURN#{}", action.account), "TURN");
-        let take = Write::update(&self.db().tables.messages, key, "SET #next = :next, #expires = :expires")
-            .only_if("attribute_not_exists(#next) OR #next <= :now")
-            .bind("next", now.plus(pace))?
-            .bind("expires", now.plus(pace).secs() + 24 * 3600)?
-            .bind("now", now)?;
-        match self.db().write(take).await {
-            Ok(_) => Ok(None),
-            Err(refused @ WriteError::Refused(_)) => {
-                let old = refused.refused(0).and_then(|refused| refused.old.clone());
-                let next = old.and_then(|old| db::parse::<Turn>(old).ok()).map_or(now.plus(pace), |turn| turn.next);
-                let left = u64::try_from(next.millis() - now.millis()).unwrap_or_default();
-                Ok(Some(Duration::from_millis(left).max(Duration::from_secs(1))))
-            }
-            Err(WriteError::Failed(error)) => Err(error.into()),
-        }
+        let before: Option<Turns> = db.get_latest(&db.tables.messages, key.clone()).await?;
+        let turns = before.clone().unwrap_or_default();
+        let (turn, next) = turns.take(now, pause, own_pause);
+        let put = Write::put(&db.tables.messages, key, &next)?;
+        let put = match before {
+            None => put.only_if_new(),
+            Some(before) => put.only_if("#revision = :before").bind("before", before.revision)?,
+        };
+        self.put(action, action.with_turn(turn), vec![put]).await
+    }
+
+    /// The pause until then.
+    pub(super) fn until(&self, then: Timestamp) -> Duration {
+        let left = u64::try_from(then.millis() - self.now().millis()).unwrap_or_default();
+        Duration::from_millis(left).max(Duration::from_secs(1))
     }
 
     pub(super) async fn target(
@@ -131,5 +154,23 @@ impl Work<'_> {
                 Ok(if is_stopped { Target::Nothing("cancelled_before_send") } else { Target::NotNow })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_are_in_order_and_invitations_hold_up_nothing() {
+        let (pause, slow) = (Duration::from_secs(12), Duration::from_secs(90));
+        let (mut turns, mut at) = (Turns::default(), Vec::new());
+        for own in [pause, pause, slow, slow, pause, slow, pause] {
+            let (turn, next) = turns.take(Timestamp::from_secs(1_000), pause, own);
+            at.push(turn.secs() - 1_000);
+            turns = next;
+        }
+        assert_eq!(at, [0, 12, 24, 114, 36, 204, 48]);
+        assert_eq!(turns.take(Timestamp::from_secs(5_000), pause, pause).0.secs(), 5_000);
     }
 }
