@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use tools_commerce::order::{self, Stage};
 use tools_commerce::{feed, watch};
 
+use crate::approvals::put_rules;
 use crate::support::http::borrowed;
 use crate::support::rye::{Confirming, KEY, Rye, Script};
 use crate::support::{Answer, Payer, books, crashes, eventually, run, stack_with};
@@ -197,7 +198,13 @@ fn what_cannot_be_bought_is_refused_before_a_price() {
             let refused = ask(&payer, &token, &body).await;
             assert_eq!(refused.error(), (status, code.to_owned()), "{body} {script:?}: {}", refused.text);
         }
-        assert_eq!(rye.orders(), (0, 0));
+        // What the owner denies is told to nobody.
+        rye.script(|now| *now = plain());
+        let before = rye.begun().len();
+        put_rules(&stack, &payer, json!([{"tool": "commerce", "action": "deny", "when": {"always": true}}])).await;
+        let denied = ask(&payer, &token, &order()).await;
+        assert_eq!(denied.error(), (403, "action_denied_by_policy".to_owned()), "{}", denied.text);
+        assert_eq!((rye.begun().len(), rye.orders()), (before, (0, 0)));
         assert_eq!(credits(&stack, &payer).await, CREDITS);
     });
 }

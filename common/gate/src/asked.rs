@@ -19,6 +19,7 @@ use tools::spec::Price;
 use super::asking;
 use super::order::{Call, Order};
 use super::{Gate, quote_token};
+use crate::approvals::check_before_price;
 use crate::limits::{self, Class, Subject};
 
 /// How long a quote's row is kept after the quote has expired, in seconds.
@@ -212,6 +213,10 @@ impl Gate {
         let quoter = self.quoter(order);
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
+        if let (true, Some(caller)) = (quoter.begins, &order.caller) {
+            let (db, now) = (&self.app.db, self.app.clock.now());
+            check_before_price(db, caller.agent, order.tool, &order.input, now).await?;
+        }
         let request = QuoteRequest {
             tool: order.tool,
             input: order.input.clone(),

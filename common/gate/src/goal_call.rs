@@ -26,7 +26,7 @@ use tools::{ToolError, Toolbox};
 
 use crate::app::App;
 use crate::approvals::approval::{ApprovalId, Status};
-use crate::approvals::{GateCall, GateVerdict, Notices, gate_check, store as approvals};
+use crate::approvals::{GateCall, GateVerdict, Notices, check_before_price, gate_check, store as approvals};
 use crate::asking;
 use crate::claim_writes::{ClaimPart, ClaimWrites};
 use crate::jobs::engine::{self, Queues};
@@ -108,6 +108,9 @@ impl GoalCalls {
         let quoter = self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name);
         let what = || ApiError::NotConfigured { what: format!("quoter for {}", order.tool.name) };
         let quoter = quoter.ok_or_else(what)?;
+        if quoter.begins {
+            check_before_price(&self.app.db, call.owner.agent, order.tool, &order.input, self.clock().now()).await?;
+        }
         let input = order.input.clone();
         let request = QuoteRequest { tool: order.tool, input, agent, proven: true, begun: Map::new() };
         let asked = match asking::ask(toolbox, quoter, request, order.purchase(), async { Ok(()) }).await {

@@ -83,6 +83,24 @@ pub async fn gate_check(db: &Db, notices: &Notices, call: &GateCall<'_>) -> Resu
     }
 }
 
+/// Refuses what the owner's policy denies at any price, before a provider is told of the call to find out its price.
+///
+/// # Errors
+/// 403 `action_denied_by_policy`.
+pub async fn check_before_price(
+    db: &Db,
+    agent: AgentId,
+    tool: &ToolSpec,
+    input: &Map<String, Value>,
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let Some(policy) = store::policy(db, agent).await? else { return Ok(()) };
+    match policy.judge(tool, input, Usdc::ZERO, now) {
+        Verdict::Deny { rule } => Err(ApiError::ActionDenied { rule: rule.id.clone() }),
+        Verdict::Allow | Verdict::Hold { .. } => Ok(()),
+    }
+}
+
 /// The refusal of a call that a rule holds, for a dry run: nobody is asked. `None` if its approval releases it.
 ///
 /// # Errors

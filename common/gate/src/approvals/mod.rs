@@ -22,7 +22,7 @@ pub mod policy;
 pub mod store;
 
 pub use base::hours;
-pub use gate::{GateCall, GateVerdict, gate_check};
+pub use gate::{GateCall, GateVerdict, check_before_price, gate_check};
 
 pub use approval::{Approval, ApprovalId};
 pub use notice::Notices;
