@@ -56,7 +56,7 @@ async fn may_sell(toolbox: &Toolbox, seller: &Seller) -> Result<bool, StoreError
 }
 
 /// The good, if it is for sale.
-async fn for_sale(toolbox: &Toolbox, id: &str) -> Result<Option<Good>, StoreError> {
+pub(super) async fn for_sale(toolbox: &Toolbox, id: &str) -> Result<Option<Good>, StoreError> {
     let Some(good) = good::load(&toolbox.db, id).await?.filter(|good| good.listed) else { return Ok(None) };
     Ok(may_sell(toolbox, &good.seller).await?.then_some(good))
 }

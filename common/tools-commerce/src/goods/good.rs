@@ -47,6 +47,8 @@ pub struct Good {
     pub handling_days: u8,
     /// For so many days after the delivery it can be sent back.
     pub return_days: u8,
+    /// An index of the table has the attribute `listed`.
+    #[serde(rename = "for_sale")]
     pub listed: bool,
     pub created: Timestamp,
     pub updated: Timestamp,

@@ -10,13 +10,14 @@
 //! | [`sale`] | an order, its moves as a pure function, and its rows |
 //! | [`moving`] | moves an order, with the money and the stock that follow |
 //! | [`watch`] | what time does to orders, every hour |
-//! | [`view`] | goods and orders on the wire |
+//! | [`view`], [`page`] | goods and orders on the wire, and the page of a good |
 
 pub mod buying;
 pub mod form;
 pub mod good;
 pub mod listing;
 pub mod moving;
+pub mod page;
 pub mod price;
 pub mod sale;
 pub mod view;
