@@ -395,8 +395,8 @@ fn goods_and_orders_are_their_sellers_alone() {
             assert_eq!(refused.error(), (404, "not_found".to_owned()), "{method} {path}: {}", refused.text);
         }
         assert_eq!(
-            (other.get("orders").await["orders"].clone(), other.get("goods").await["count"].clone()),
-            (json!([]), json!(0))
+            (other.get("orders").await["orders"].clone(), other.get("goods").await["goods"].clone()),
+            (json!([]), json!([]))
         );
         assert_eq!(world.sale(&id).await.state, State::Placed);
 
@@ -412,13 +412,22 @@ fn goods_and_orders_are_their_sellers_alone() {
             (&json["variants"][0]["in_stock"], &json["variants"][0]["price"]),
             (&json!(true), &json!("20.000000"))
         );
+        // It is found by words and by its address, without any provider.
+        for query in ["brass lamps", &world.url] {
+            let (search, body) = ("/v1/tools/commerce/search", json!({"query": query}));
+            let accepted = payer.client.post(search, &[("authorization", &token)], &body).await;
+            assert_eq!(accepted.status, 202, "{}", accepted.text);
+            let found = payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await["result"].clone();
+            let product = &found["products"][0];
+            assert_eq!((&product["product_url"], &product["in_stock"]), (&json!(world.url), &json!(true)), "{found}");
+        }
         // A deleted good's order goes on.
         let deleted = world.seller.call("DELETE", &format!("goods/{}", world.good), &[], &Value::Null).await;
         assert_eq!(deleted.expect("an answer").status, 200);
         assert_eq!(world.step(&id, "cancel", &json!({"reason": "closed"})).await.status, 200);
         assert_eq!(
-            (world.credits(&payer).await, world.seller.get("goods").await["count"].clone()),
-            (CREDITS, json!(0))
+            (world.credits(&payer).await, world.seller.get("goods").await["goods"].clone()),
+            (CREDITS - 2 * 2_000, json!([]))
         );
         assert_eq!(payer.client.get(&format!("/goods/{}", world.good), &[]).await.status, 404);
     });
@@ -434,7 +443,7 @@ fn only_sellers_of_the_operators_choice_list_goods() {
         let invalid =
             seller.call("POST", "goods", &[], &json!({"title": "Lamp", "prize": 1})).await.expect("an answer");
         assert_eq!(invalid.error(), (400, "invalid_request".to_owned()));
-        assert_eq!(seller.get("goods").await["count"], json!(0));
+        assert_eq!(seller.get("goods").await["goods"], json!([]));
     });
 }
 

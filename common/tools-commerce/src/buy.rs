@@ -49,7 +49,7 @@ const ADDRESS: &[Field] = &[
 pub static SPEC: ToolSpec = ToolSpec {
     name: "commerce",
     title: "Purchase",
-    summary: "Buys a product in a shop and has it sent to an address in the United States, at most for the quoted total",
+    summary: "Buys a product, in a shop or of a seller here, and has it sent to an address in the United States, at most for the quoted total",
     group: "commerce",
     paths: &["/v1/tools/commerce/buy"],
     price: Price::Asked { usual: USUAL, most: MOST },
@@ -78,7 +78,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         Field::required(
             "product_url",
             Kind::Text { min: 1, max: 2048, format: Some(&URI) },
-            "The product's page in its shop",
+            "The product's page, in its shop or here",
         ),
         Field::required(
             "shipping_address",

@@ -24,6 +24,8 @@ use tools_commerce::goods::{listing, view};
 
 /// How often a change is made anew after a lost race.
 const TRIES: u32 = 4;
+/// Most goods of a page. A good with all its variants may have 100 KB.
+const MOST_LISTED: usize = 25;
 
 pub fn routes() -> Router<Arc<Market>> {
     Router::new()
@@ -66,21 +68,32 @@ async fn shown(market: &Market, status: StatusCode, good: &Good) -> Result<Respo
     Ok(private_json(status, &json!({"success": true, "good": good})))
 }
 
-/// `GET /v1/soul/me/goods`
-async fn list(State(market): State<Arc<Market>>, headers: HeaderMap) -> Response {
+/// `GET /v1/soul/me/goods?limit&cursor`
+async fn list(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
-        let goods = good::of(&market.app.db, &named(&soul)).await?;
-        let mut shown = Vec::new();
-        for good in &goods {
-            let left = good::stock(&market.app.db, good).await?;
-            shown.push(view::own(good, &left, market.app.config.base_url.as_deref()));
-        }
-        let body = json!({"goods": shown, "count": shown.len()});
+        let (limit, cursor) = page(query.as_deref(), MOST_LISTED, good::is_id)?;
+        let (goods, next) = good::of(&market.app.db, &named(&soul), cursor.as_deref(), limit).await?;
+        let left = good::stocks(&market.app.db, &goods).await?;
+        let base = market.app.config.base_url.as_deref();
+        let shown: Vec<Value> = goods.iter().zip(&left).map(|(good, left)| view::own(good, left, base)).collect();
+        let body = json!({"goods": shown, "has_more": next.is_some(), "next_cursor": next});
         limits::take_list(&market.app, Subject::Soul(soul.id()), Class::Export, body.to_string().len()).await?;
         Ok(private_json(StatusCode::OK, &body))
     };
     respond(answer.await)
+}
+
+/// The limit and the cursor of a page.
+fn page(query: Option<&str>, most: usize, is_cursor: fn(&str) -> bool) -> Result<(usize, Option<String>), ApiError> {
+    let mut params = Params::of(query);
+    let limit = params.integer("limit", 1, most).unwrap_or(20);
+    let cursor = params.text("cursor").map(str::to_owned);
+    params.check()?;
+    match cursor {
+        Some(cursor) if !is_cursor(&cursor) => Err(ApiError::InvalidCursor),
+        cursor => Ok((limit, cursor)),
+    }
 }
 
 async fn body_of(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, ApiError> {
@@ -154,16 +167,7 @@ async fn remove(State(market): State<Arc<Market>>, Segment(id): Segment, headers
 async fn orders(State(market): State<Arc<Market>>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
     let answer = async {
         let soul = seller::caller(&market.app, &headers).await?;
-        let mut params = Params::of(query.as_deref());
-        let limit = params.integer("limit", 1, 100).unwrap_or(20);
-        let cursor = params.text("cursor").map(str::to_owned);
-        params.check()?;
-        let is_cursor = |text: &String| {
-            text.len() < 80 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'))
-        };
-        if cursor.as_ref().is_some_and(|cursor| !is_cursor(cursor)) {
-            return Err(ApiError::InvalidCursor);
-        }
+        let (limit, cursor) = page(query.as_deref(), 100, sale::is_cursor)?;
         let (sales, next) = sale::of(&market.app.db, &named(&soul), cursor.as_deref(), limit).await?;
         let shown: Vec<Value> = sales.iter().map(view::order).collect();
         let body = json!({"orders": shown, "has_more": next.is_some(), "next_cursor": next});

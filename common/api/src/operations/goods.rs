@@ -95,6 +95,9 @@ const BEYOND: &str =
     "amounts have at most two decimals; tables are named by states of the US; texts are checked; see docs/COMMERCE.md";
 const STEPS: &[(u16, &str)] = &[(404, "not_found"), (409, "invalid_state")];
 
+const CURSOR: Field =
+    Field::optional("cursor", Kind::Text { min: 1, max: 80, format: None }, "next_cursor of the page before");
+
 static OF_PAGE: &[Member] = &[
     has("variant_id", Shape::Text),
     has("labels", Shape::Map(&Shape::Text)),
@@ -126,10 +129,21 @@ pub static OPERATIONS: &[Operation] = &[
             headers: &[],
         }])
         .refuses(&[(404, "not_found"), (429, "rate_limit_exceeded"), (503, "provider_unavailable")]),
-    Operation::get("/v1/soul/me/goods", "listGoods", "Your goods").auth(Auth::SoulKey).answers(&[Answer::ok(
-        "Goods",
-        Shape::Object(&[has("goods", Shape::List(&Shape::Ref(&OWN))), has("count", Shape::Integer)]),
-    )]),
+    Operation::get("/v1/soul/me/goods", "listGoods", "Your goods")
+        .auth(Auth::SoulKey)
+        .query(&[
+            Field::optional("limit", Kind::Integer { min: 1, max: 25 }, "At most this many; default 20"),
+            CURSOR,
+        ])
+        .answers(&[Answer::ok(
+            "A page of goods",
+            Shape::Object(&[
+                has("goods", Shape::List(&Shape::Ref(&OWN))),
+                has("has_more", Shape::Bool),
+                has("next_cursor", Shape::OrNull(&Shape::Text)),
+            ]),
+        )])
+        .refuses(&[(400, "invalid_cursor")]),
     Operation::post("/v1/soul/me/goods", "createGood", "Offers a good that you send to buyers")
         .auth(Auth::SoulKey)
         .body(Body::Fields(GOOD))
@@ -166,11 +180,7 @@ pub static OPERATIONS: &[Operation] = &[
         .auth(Auth::SoulKey)
         .query(&[
             Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many; default 20"),
-            Field::optional(
-                "cursor",
-                Kind::Text { min: 1, max: 80, format: None },
-                "next_cursor of the page before",
-            ),
+            CURSOR,
         ])
         .answers(&[Answer::ok(
             "A page of orders",

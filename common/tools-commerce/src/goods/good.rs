@@ -110,7 +110,8 @@ pub fn new_id() -> String {
     format!("good_{}", const_hex::encode(digest::random::<10>()))
 }
 
-fn is_id(text: &str) -> bool {
+/// Whether a text has the form of an id.
+pub fn is_id(text: &str) -> bool {
     let hex = text.strip_prefix("good_").unwrap_or_default();
     hex.len() == 20 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -184,17 +185,37 @@ pub async fn left(db: &Db, id: &str, variant: u32) -> Result<Option<u32>, StoreE
     Ok(row.map(|row| row.left))
 }
 
-/// A seller's goods, by id.
+/// What is left of the variants of each of these goods.
 ///
 /// # Errors
 /// If the database fails.
-pub async fn of(db: &Db, seller: &Seller) -> Result<Vec<Good>, StoreError> {
-    let most = usize::try_from(MOST_GOODS).unwrap_or_default();
-    let rows = Query::prefixed(&db.tables.souls, &partition(seller), "GOOD#", most)?.latest();
-    let rows: Vec<Listed> = db.query(rows).await?;
+pub async fn stocks(db: &Db, goods: &[Good]) -> Result<Vec<BTreeMap<u32, u32>>, StoreError> {
+    let keys = |good: &Good| good.variants.iter().map(|one| stock_key(&good.id, one.id)).collect::<Vec<_>>();
+    let all: Vec<Key> = goods.iter().flat_map(keys).collect();
+    let mut rows = db.batch_get::<Stock>(&db.tables.souls, &all, true).await?.into_iter();
+    let left = |row: Option<Stock>| row.map(|row| (row.variant, row.left));
+    Ok(goods.iter().map(|good| rows.by_ref().take(good.variants.len()).filter_map(left).collect()).collect())
+}
+
+/// A page of a seller's goods, by id, and the cursor of the next one. `after` is the cursor of a page before.
+///
+/// # Errors
+/// If the database fails.
+pub async fn of(
+    db: &Db,
+    seller: &Seller,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<(Vec<Good>, Option<String>), StoreError> {
+    let start = after.map(|id| list_key(seller, id));
+    let rows = Query::prefixed(&db.tables.souls, &partition(seller), "GOOD#", limit + 1)?.after(start).latest();
+    let mut rows: Vec<Listed> = db.query(rows).await?;
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| has_more).map(|row| row.id.clone());
     let keys: Vec<Key> = rows.iter().map(|row| key(&row.id)).collect();
     let goods: Vec<Option<Good>> = db.batch_get(&db.tables.souls, &keys, true).await?;
-    Ok(goods.into_iter().flatten().collect())
+    Ok((goods.into_iter().flatten().collect(), next))
 }
 
 /// Takes from the stock, if enough is left.

@@ -7,6 +7,7 @@ use platform::http::ApiError;
 use platform::store::{Db, StoreError, Write, WriteError};
 use serde_json::{Map, Value};
 
+use super::finding;
 use super::form::{self, Asked};
 use super::good::{self, Good, Listed, MOST_GOODS, Seller, Stock};
 use crate::restricted;
@@ -60,6 +61,7 @@ pub async fn create(db: &Db, asked: &Asked) -> Result<(), ApiError> {
             .bind("most", MOST_GOODS)?,
         Write::put(table, good::key(&good.id), good)?.only_if_new(),
         Write::put(table, good::list_key(&good.seller, &good.id), &Listed { id: good.id.clone() })?,
+        finding::shelve(db, good)?,
     ];
     writes.extend(set_stock(db, asked)?);
     match db.transact(&writes).await {
@@ -80,7 +82,8 @@ pub async fn create(db: &Db, asked: &Asked) -> Result<(), ApiError> {
 pub async fn change(db: &Db, before: &Good, asked: &Asked) -> Result<bool, StoreError> {
     let (table, good) = (&db.tables.souls, &asked.good);
     let put = Write::put(table, good::key(&good.id), good)?;
-    let mut writes = vec![put.only_if("#revision = :before").bind("before", before.revision)?];
+    let put = put.only_if("#revision = :before").bind("before", before.revision)?;
+    let mut writes = vec![put, finding::shelve(db, good)?];
     writes.extend(set_stock(db, asked)?);
     let is_gone = |id: &u32| good.variants.iter().all(|variant| variant.id != *id);
     for id in before.variants.iter().map(|variant| variant.id).filter(is_gone) {
@@ -98,6 +101,7 @@ pub async fn delete(db: &Db, good: &Good) -> Result<bool, StoreError> {
     let mut writes = vec![
         Write::delete(table, good::key(&good.id)).only_if("#revision = :before").bind("before", good.revision)?,
         Write::delete(table, good::list_key(&good.seller, &good.id)),
+        finding::remove(db, &good.id),
         Write::update(table, good::count_key(&good.seller), "ADD #goods :less").bind("less", -1)?,
     ];
     writes.extend(good.variants.iter().map(|variant| Write::delete(table, good::stock_key(&good.id, variant.id))));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`good`] | a good, its stock, and their rows |
 //! | [`form`], [`listing`] | bodies of sellers' requests; creating, changing and deleting a good |
+//! | [`finding`] | search by words |
 //! | [`price`] | what a purchase costs |
 //! | [`buying`] | the quote, the writes of the claim, and the run that places the order |
 //! | [`sale`] | an order, its moves as a pure function, and its rows |
@@ -13,6 +14,7 @@
 //! | [`view`], [`page`] | goods and orders on the wire, and the page of a good |
 
 pub mod buying;
+pub mod finding;
 pub mod form;
 pub mod good;
 pub mod listing;

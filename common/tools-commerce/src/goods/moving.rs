@@ -5,7 +5,8 @@ use base::clock::Timestamp;
 use base::ids::RequestId;
 use ledger::earning::{self, Earning, SaleEnd, Sold};
 use ledger::fee::Split;
-use ledger::returned;
+use ledger::receipt::{self, Receipt};
+use ledger::returned::{self, Paid};
 use platform::http::log;
 use platform::store::{StoreError, Write, WriteError};
 use tools::Toolbox;
@@ -135,7 +136,7 @@ async fn follow(toolbox: &Toolbox, sale: &mut Sale, effect: Effect, now: Timesta
         writes.extend(pay_back(toolbox, sale, now).await?);
     }
     if effect == Effect::Earn {
-        writes.push(earn(toolbox, sale, now)?);
+        writes.push(earn(toolbox, sale, now).await?);
     }
     Ok(writes)
 }
@@ -150,15 +151,30 @@ async fn pay_back(toolbox: &Toolbox, sale: &mut Sale, now: Timestamp) -> Result<
         return Ok(Vec::new());
     }
     let of = (sale.request, paid);
+    receipt_at_rest(toolbox, paid).await?;
     let back = returned::give_back(&toolbox.db, signer, of, sale.price(), "order", now).await?;
     let Some((amount, writes)) = back else { return Ok(Vec::new()) };
     sale.returned = Some(amount.to_string());
     Ok(writes)
 }
 
+/// A payment that the chain took back is being collected again: the order waits until that has ended.
+async fn receipt_at_rest(toolbox: &Toolbox, paid: &Paid) -> Result<Receipt, StoreError> {
+    let receipt = receipt::load(&toolbox.db, paid.agent, &paid.receipt_id).await?;
+    let receipt = receipt.ok_or_else(|| StoreError::new("the receipt of an order is gone"))?;
+    match receipt.is_terminal() {
+        true => Ok(receipt),
+        false => Err(StoreError::new("the payment of an order is not final")),
+    }
+}
+
 /// What the seller earns: all but the fee, which the buyer paid on top.
-fn earn(toolbox: &Toolbox, sale: &Sale, now: Timestamp) -> Result<Write, StoreError> {
+async fn earn(toolbox: &Toolbox, sale: &Sale, now: Timestamp) -> Result<Write, StoreError> {
     let paid = sale.paid.as_ref().ok_or_else(|| StoreError::new("the payment of an order that ends is not known"))?;
+    let receipt = receipt_at_rest(toolbox, paid).await?;
+    if receipt.kept.unwrap_or(receipt.amount) < sale.price() {
+        return Err(StoreError::new("a part of an order's price is not kept any more: look at it by hand"));
+    }
     let earning = Earning {
         request_id: sale.request,
         receipt_id: paid.receipt_id.clone(),

@@ -273,6 +273,11 @@ pub fn list(db: &Db, sale: &Sale) -> Result<Write, StoreError> {
     Write::put(&db.tables.jobs, key, &Listed { request: sale.request, placed, expires: sale.expires })
 }
 
+/// Whether a text has the form of a cursor.
+pub fn is_cursor(text: &str) -> bool {
+    text.len() < 80 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'))
+}
+
 /// A page of a seller's orders, newest first, and the cursor of the next one. `after` is the cursor of a page before.
 ///
 /// # Errors
