@@ -16,6 +16,7 @@
 //! | `cards` | credits by card, against a contract server |
 //! | `checkout` | sessions of agent platforms, on both path families, with ACP's own schemas and examples |
 //! | `checkout_money` | one charge per session: races, and a crash at every step |
+//! | `goods` | goods of sellers here: bought, sent, settled, paid back; races, crashes |
 //! | `commerce` | purchases in shops by a contract server: quotes, moved prices, unknown fates, crashes |
 //! | `credits` | top-ups, holds, calls paid from credits, idempotency keys of calls |
 //! | `budgets` | caps and freezes under concurrent calls |
@@ -107,6 +108,7 @@ mod first_hour;
 mod front_run;
 mod gateway;
 mod goals;
+mod goods;
 mod idle;
 mod insights;
 mod kill;

@@ -145,6 +145,11 @@ impl World {
             ("announceFile", job("/files"), Soul, file),
             ("completeJob", job("/complete"), Soul, json!({"result": "done"})),
             ("failJob", job("/fail"), Soul, json!({"reason": "it rained"})),
+            ("createGood", own("/goods"), Soul, json!({"title": "Lamp", "price": "1"})),
+            ("changeGood", own("/goods/good_x"), Soul, json!({"price": "1"})),
+            ("shipOrder", own("/orders/x/ship"), Soul, json!({"carrier": "UPS"})),
+            ("deliverOrder", own("/orders/x/delivered"), Soul, json!({})),
+            ("cancelOrder", own("/orders/x/cancel"), Soul, json!({"reason": "it rained"})),
         ]
     }
 }

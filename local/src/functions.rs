@@ -326,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 16] = [
+const IN_SETTINGS_FILE: [&str; 17] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -341,6 +341,7 @@ const IN_SETTINGS_FILE: [&str; 16] = [
     "PRODUCT_PROVIDERS",
     "PURCHASE_PROVIDERS",
     "COMMERCE_MAX_USDC",
+    "GOODS_SELLERS",
     "VOICE_DAILY_MINUTES",
     "HOST_PLACES",
 ];

@@ -123,13 +123,13 @@ static QUOTERS: [Quoter; 2] = [
         spec: &BY_ROUTE,
         quote: |toolbox, request| Box::pin(quote(toolbox, request)),
         check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
-        begins: false,
+        begins: |_| false,
     },
     Quoter {
         spec: &BY_CALL,
         quote: |toolbox, request| Box::pin(quote(toolbox, request)),
         check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
-        begins: false,
+        begins: |_| false,
     },
 ];
 

@@ -158,6 +158,17 @@ pub async fn resume(
     step: i64,
     last_one_arrives: bool,
     prepare: impl Fn(Options) -> Options,
+    bought: (u64, &str, &Value),
+) -> Resumed {
+    resume_after(step, last_one_arrives, prepare, async |_: &Stack| {}, bought).await
+}
+
+/// The same. `set_up` is done in the first process, before the call.
+pub async fn resume_after(
+    step: i64,
+    last_one_arrives: bool,
+    prepare: impl Fn(Options) -> Options,
+    set_up: impl AsyncFn(&Stack),
     (micro, path, body): (u64, &str, &Value),
 ) -> Resumed {
     let database = local::database::start(None).await.expect("a database");
@@ -168,6 +179,7 @@ pub async fn resume(
         Options { background: Background::Worker, ..options }
     })
     .await;
+    set_up(&first).await;
     let payer = Payer::with(&first, 0).await;
     payer.give_credits(&first, micro).await;
     let token = payer.token(&first).await;

@@ -14,7 +14,12 @@ use crate::routes;
 
 /// Sells the tools of a group. No tool runs here.
 pub fn router(gate: Arc<Gate>, group: &str) -> Router {
-    let mut router = Router::new();
+    router_with(gate, group, Router::new())
+}
+
+/// The same with more routes.
+pub fn router_with(gate: Arc<Gate>, group: &str, more: Router<Arc<Gate>>) -> Router {
+    let mut router = more;
     for tool in gate.app.catalog.iter().copied().filter(|tool| tool.group == group) {
         for path in tool.paths {
             let sell = move |State(gate): State<Arc<Gate>>, request: Request| sell(gate, tool, request);

@@ -63,6 +63,7 @@ pub static CHORES: &[&Chore] = &[
     &tools_voice::lease::CHORE,
     &tools_build::lease::CHORE,
     &tools_commerce::watch::CHORE,
+    &tools_commerce::goods::watch::CHORE,
     &tools_network::idle::CHORE,
 ];
 

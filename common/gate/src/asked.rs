@@ -213,7 +213,7 @@ impl Gate {
         let quoter = self.quoter(order);
         let what = || format!("quoter for {}", order.tool.name);
         let quoter = quoter.ok_or_else(|| ApiError::NotConfigured { what: what() })?;
-        if let (true, Some(caller)) = (quoter.begins, &order.caller) {
+        if let (true, Some(caller)) = ((quoter.begins)(&order.input), &order.caller) {
             let (db, now) = (&self.app.db, self.app.clock.now());
             check_before_price(db, caller.agent, order.tool, &order.input, now).await?;
         }

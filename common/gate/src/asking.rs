@@ -28,7 +28,7 @@ pub async fn ask(
     purchase: Purchase<'_>,
     is_new: impl Future<Output = Result<(), ApiError>>,
 ) -> Result<AskedPrice, ApiError> {
-    if !quoter.begins {
+    if !(quoter.begins)(&request.input) {
         return (quoter.quote)(toolbox.clone(), request).await;
     }
     let (db, now, agent) = (&toolbox.db, toolbox.clock.now(), request.agent);

@@ -108,7 +108,7 @@ impl GoalCalls {
         let quoter = self.app.catalog.quoters.iter().copied().find(|quoter| quoter.spec.name == order.tool.name);
         let what = || ApiError::NotConfigured { what: format!("quoter for {}", order.tool.name) };
         let quoter = quoter.ok_or_else(what)?;
-        if quoter.begins {
+        if (quoter.begins)(&order.input) {
             check_before_price(&self.app.db, call.owner.agent, order.tool, &order.input, self.clock().now()).await?;
         }
         let input = order.input.clone();

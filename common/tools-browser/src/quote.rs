@@ -35,7 +35,7 @@ pub static QUOTER: Quoter = Quoter {
             check_files(toolbox, input, agent, proven).await
         })
     },
-    begins: false,
+    begins: |_| false,
 };
 
 /// What a quote fixes for the work.

@@ -32,7 +32,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |toolbox, input, _, agent, proven| Box::pin(check(toolbox, input, agent, proven)),
-    begins: false,
+    begins: |_| false,
 };
 
 /// The lines of a price, in micro-USDC. The work charges by them ([`AskedPrice::locked`]).

@@ -160,6 +160,11 @@ fn state_of(text: &str) -> Option<(&'static str, &'static [(u16, u16)])> {
     STATES.iter().find(|(code, name, _)| text == *code || text == *name).map(|(code, _, zips)| (*code, *zips))
 }
 
+/// The two capitals of a state.
+pub fn state_code(text: &str) -> Option<&'static str> {
+    state_of(text).map(|(code, _)| code)
+}
+
 fn zip_of(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     let is_plain = text.chars().all(|letter| letter.is_ascii_digit() || matches!(letter, '-' | ' '));

@@ -11,6 +11,7 @@ use tools::Runner;
 use tools::run::DEADLINE;
 use tools::spec::{Need, Price, ToolSpec, URI};
 
+use crate::goods::buying;
 use crate::providers::rye::Variant;
 use crate::{address, work};
 
@@ -48,7 +49,7 @@ const ADDRESS: &[Field] = &[
 pub static SPEC: ToolSpec = ToolSpec {
     name: "commerce",
     title: "Purchase",
-    summary: "Buys a product in a shop and has it sent to an address in the United States, at most for the quoted total",
+    summary: "Buys a product, in a shop or of a seller here, and has it sent to an address in the United States, at most for the quoted total",
     group: "commerce",
     paths: &["/v1/tools/commerce/buy"],
     price: Price::Asked { usual: USUAL, most: MOST },
@@ -67,12 +68,17 @@ pub static SPEC: ToolSpec = ToolSpec {
         (503, "quote_pending"),
         (503, "provider_unavailable"),
     ],
-    needs: |_, _| vec![Need::Provider(Capability::Purchases)],
+    // A good that is sold here needs no provider.
+    needs: |_, input| match buying::id(input) {
+        Some(_) => Vec::new(),
+        None => vec![Need::Provider(Capability::Purchases), Need::Goods],
+    },
+    claims: |toolbox, claiming| Box::pin(buying::claims(toolbox, claiming)),
     input: &[
         Field::required(
             "product_url",
             Kind::Text { min: 1, max: 2048, format: Some(&URI) },
-            "The product's page in its shop",
+            "The product's page, in its shop or here",
         ),
         Field::required(
             "shipping_address",
@@ -110,7 +116,10 @@ fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
             wrong.push(FieldError::new(name, "must have no control characters and no line breaks"));
         }
     }
-    if let Err(refused) = check_url(url, policy) {
+    // Nothing is fetched from the page of a good that is sold here.
+    if buying::id(input).is_none()
+        && let Err(refused) = check_url(url, policy)
+    {
         wrong.push(FieldError::new("product_url", refused.to_string()));
     }
     if let Err(errors) = address::read(input.get("shipping_address").unwrap_or(&Value::Null)) {

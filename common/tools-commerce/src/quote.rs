@@ -21,6 +21,7 @@ use url::Url;
 
 use crate::address::{self, Address};
 use crate::buy::SPEC;
+use crate::goods::buying::{self, Picked};
 use crate::order::{Cost, Offer};
 use crate::providers::rye::{self, Variant, Wanted};
 use crate::restricted;
@@ -39,7 +40,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
-    begins: true,
+    begins: |input| buying::id(input).is_none(),
 };
 
 /// What a quote fixes for the work.
@@ -51,6 +52,9 @@ pub struct Locked {
     pub cost: Cost,
     /// micro-USDC
     pub fee: Usdc,
+    /// Of a good that is sold here; its id is the `offer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub good: Option<Picked>,
 }
 
 impl Locked {
@@ -84,13 +88,13 @@ struct Begun {
 }
 
 /// The fee on what a shop takes: a share, rounded up to a cent, and at least [`LEAST_FEE`].
-fn fee(total: Usdc, share: FeeShare) -> Usdc {
+pub(crate) fn fee(total: Usdc, share: FeeShare) -> Usdc {
     const CENT: u128 = 10_000;
     let fee = (u128::from(total.micro()) * u128::from(share.percent())).div_ceil(100 * CENT) * CENT;
     Usdc::from_micro(u64::try_from(fee).unwrap_or(u64::MAX)).max(LEAST_FEE)
 }
 
-fn refused(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
+pub(crate) fn refused(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
     ApiError::Tool { status, code, message: format!("{}; nothing was charged", message.into()) }
 }
 
@@ -99,6 +103,10 @@ fn unavailable(error: &OutboundError) -> ApiError {
 }
 
 async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPrice, ApiError> {
+    if let Some(id) = buying::id(&request.input) {
+        let locked = buying::quote(&toolbox, &id, &request.input).await?;
+        return Ok(asked(locked, &request.input));
+    }
     let until = Instant::now() + WITHIN;
     let begun = match serde_json::from_value::<Begun>(Value::Object(request.begun.clone())) {
         Ok(begun) => begun,
@@ -116,24 +124,30 @@ async fn quote(toolbox: Arc<Toolbox>, request: QuoteRequest) -> Result<AskedPric
         return Err(refused(StatusCode::SERVICE_UNAVAILABLE, "provider_unavailable", message));
     }
     let fee = fee(cost.total, toolbox.config.prices.commerce_fee);
-    let locked = Locked { offer: begun.offer, title: begun.title, quantity: quantity(&request.input), cost, fee };
+    let quantity = quantity(&request.input);
+    let locked = Locked { offer: begun.offer, title: begun.title, quantity, cost, fee, good: None };
+    Ok(asked(locked, &request.input))
+}
+
+/// The price with what is shown of it.
+fn asked(locked: Locked, input: &Map<String, Value>) -> AskedPrice {
     let mut context = locked.lines();
     context.insert("product_title".to_owned(), json!(locked.title));
     context.insert("quantity".to_owned(), json!(locked.quantity));
-    context.insert("product_url".to_owned(), request.input.get("product_url").cloned().unwrap_or_default());
-    if let Some(variant) = request.input.get("variant_id") {
+    context.insert("product_url".to_owned(), input.get("product_url").cloned().unwrap_or_default());
+    if let Some(variant) = input.get("variant_id") {
         context.insert("variant_id".to_owned(), variant.clone());
     }
     let price = locked.price();
     let locked = serde_json::to_value(locked).ok().and_then(|locked| locked.as_object().cloned()).unwrap_or_default();
-    Ok(AskedPrice { price, context, locked })
+    AskedPrice { price, context, locked }
 }
 
 pub fn quantity(input: &Map<String, Value>) -> u32 {
     input.get("quantity").and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).unwrap_or(1)
 }
 
-fn above(most: Usdc, total: Option<Usdc>) -> ApiError {
+pub(crate) fn above(most: Usdc, total: Option<Usdc>) -> ApiError {
     let takes = total.map(|total| format!("the shop takes {total} USD, and ")).unwrap_or_default();
     let message = format!("{takes}a purchase here may cost at most {most} USD without the fee");
     refused(StatusCode::BAD_REQUEST, "price_above_limit", message)
@@ -179,7 +193,7 @@ fn unsupported(why: &str) -> ApiError {
     refused(StatusCode::BAD_REQUEST, "merchant_not_supported", why)
 }
 
-fn check_goods(text: &str) -> Result<(), ApiError> {
+pub(crate) fn check_goods(text: &str) -> Result<(), ApiError> {
     match restricted::group(text) {
         Some(group) => {
             Err(refused(StatusCode::BAD_REQUEST, "restricted_product", format!("{group}: not bought by this service")))

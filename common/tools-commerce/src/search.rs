@@ -17,6 +17,7 @@ use tools::spec::{Need, Price as ToolPrice, ToolSpec};
 use tools::{Output, Runner, Running, Source, Task, ToolError, Toolbox, Unavailable, pages};
 
 use crate::feed;
+use crate::goods::{finding, good};
 use crate::providers::shopify;
 
 const USUAL_PRODUCTS: i64 = 10;
@@ -64,12 +65,13 @@ fn address(input: &Map<String, Value>) -> Option<&str> {
 fn needs(_: &ToolSpec, input: &Map<String, Value>) -> Vec<Need> {
     match address(input) {
         Some(_) => Vec::new(),
-        None => vec![Need::Provider(Capability::Products), Need::Products],
+        None => vec![Need::Provider(Capability::Products), Need::Products, Need::Goods],
     }
 }
 
 fn check(input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
-    match address(input).map(|url| check_url(url, policy)) {
+    // Nothing is fetched from the page of a good that is sold here, and a page of another host is checked when it is read.
+    match address(input).filter(|url| good::id_in(url).is_none()).map(|url| check_url(url, policy)) {
         Some(Err(refused)) => vec![FieldError::new("query", refused.to_string())],
         _ => Vec::new(),
     }
@@ -79,7 +81,7 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
     Box::pin(async move {
         let limit = usize::try_from(task.number("limit").unwrap_or(USUAL_PRODUCTS)).unwrap_or_default();
         let (mut found, source) = match address(&task.input) {
-            Some(url) => (of_page(&toolbox, url).await?, Source::embedded("web")),
+            Some(url) => of_address(&toolbox, url).await?,
             None => by_words(&toolbox, task.text("query"), limit).await?,
         };
         found.truncate(limit);
@@ -92,6 +94,15 @@ fn run(toolbox: Arc<Toolbox>, task: Task) -> Running {
         });
         Ok(Output::new(result, source))
     })
+}
+
+/// The product of an address: a good that is sold here, or what a page describes.
+async fn of_address(toolbox: &Toolbox, url: &str) -> Result<(Vec<Product>, Source), ToolError> {
+    let here = finding::at(toolbox, url).await.map_err(|error| ToolError::internal(error.to_string()))?;
+    match here {
+        Some(good) => Ok((good.into_iter().collect(), Source::embedded("goods"))),
+        None => Ok((of_page(toolbox, url).await?, Source::embedded("web"))),
+    }
 }
 
 /// The products that a page describes in its data.
@@ -108,11 +119,16 @@ async fn of_page(toolbox: &Toolbox, url: &str) -> Result<Vec<Product>, ToolError
     reading.await.map_err(|error| ToolError::internal(error.to_string()))
 }
 
-/// The operator's own products first, then those of the configured catalogs. What a failing catalog would have added is left out, if
+/// Goods that are sold here first, then the operator's own products, then those of the configured catalogs. What a failing catalog would have added is left out, if
 /// there is anything else.
 async fn by_words(toolbox: &Toolbox, query: &str, limit: usize) -> Result<(Vec<Product>, Source), ToolError> {
-    let own = feed::search(&*toolbox.blobs, query, limit).await;
-    let own = own.map_err(|error| ToolError::internal(error.to_string()))?;
+    let (feed, goods) =
+        tokio::try_join!(feed::search(&*toolbox.blobs, query, limit), finding::search(toolbox, query, limit))
+            .map_err(|error| ToolError::internal(error.to_string()))?;
+    let own = match feed {
+        None if toolbox.config.goods_sellers.is_empty() => None,
+        feed => Some(goods.into_iter().chain(feed.unwrap_or_default()).collect::<Vec<_>>()),
+    };
     let embedded = Source::embedded("feed");
     let has_catalog = !toolbox.config.providers.order(Capability::Products).is_empty();
     match own {

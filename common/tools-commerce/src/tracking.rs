@@ -1,10 +1,13 @@
 //! Where the parcels of an order are, as the shop last said.
 
 use base::clock::Timestamp;
+use base::ids::RequestId;
+use platform::store::{Db, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::order::{Order, Stage};
+use crate::goods::{sale, view};
+use crate::order::{self, Order, Stage};
 
 /// The state of one parcel. The last in this order counts for the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -73,7 +76,18 @@ pub fn status(order: &Order) -> &'static str {
     }
 }
 
-/// The member `order_tracking` of a polled purchase.
+/// The member `order_tracking` of a polled purchase, in a shop or here; `None` before its work has begun.
+///
+/// # Errors
+/// If the database fails.
+pub async fn of(db: &Db, request: RequestId) -> Result<Option<Value>, StoreError> {
+    if let Some(order) = order::load(db, request).await? {
+        return Ok(Some(shown(&order)));
+    }
+    Ok(sale::load(db, request).await?.map(|sale| view::tracking(&sale)))
+}
+
+/// The same of an order in a shop.
 pub fn shown(order: &Order) -> Value {
     let tracking = &order.tracking;
     json!({

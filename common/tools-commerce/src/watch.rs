@@ -7,9 +7,7 @@
 use std::time::Duration;
 
 use base::clock::Timestamp;
-use ledger::notifications::{self, Notification, NotificationKind};
 use ledger::returned;
-use ledger::webhooks::{Event, EventKind, outbox};
 use platform::http::log;
 use platform::store::{StoreError, Write, WriteError};
 use serde_json::{Value, json};
@@ -19,6 +17,7 @@ use tools::chore::{self, Chore};
 
 use crate::order::{self, Due, Offer, Order, SHARDS, Stage};
 use crate::providers::rye::{self, Shipment};
+use crate::telling::{self, Moved};
 use crate::tracking::{self, Parcel, Tracking};
 
 /// Orders of a partition that one run looks at.
@@ -201,22 +200,16 @@ async fn pay_back(toolbox: &Toolbox, order: Order, now: Timestamp) -> Result<(Or
 
 /// The writes that tell the agent.
 async fn told(toolbox: &Toolbox, order: &Order, now: Timestamp) -> Result<Vec<Write>, StoreError> {
-    let db = &toolbox.db;
-    let cause = format!("{}#{}", order.request, order.revision + 1);
-    let about = json!({
-        "request_id": order.request,
-        "order_tracking": tracking::shown(order),
-        "request_url": format!("/v1/requests/{}", order.request),
-    });
-    let note = Notification {
-        kind: NotificationKind::OrderUpdated,
-        title: format!("{}: {}", order.title.chars().take(80).collect::<String>(), tracking::status(order)),
-        body: order.tracking.returned.as_ref().map(|amount| format!("{amount} USDC came back as credits.")),
-        payload: Some(about.clone()),
+    let moved = Moved {
+        request: order.request,
+        agent: order.agent,
+        title: &order.title,
+        status: tracking::status(order),
+        returned: order.tracking.returned.as_deref(),
+        tracking: tracking::shown(order),
+        revision: order.revision + 1,
     };
-    let note = notifications::raise_for(db, order.agent, note, &cause, now, now)?;
-    let event = Event::new(order.agent, EventKind::OrderUpdated, &cause, now, about);
-    Ok(outbox::put(db, &event, now).await?.writes().chain([note]).collect())
+    telling::told(&toolbox.db, moved, now).await
 }
 
 #[cfg(test)]

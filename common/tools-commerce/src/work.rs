@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use tools::run::{Stop, within_limit};
 use tools::{ErrorCode, Output, Running, Source, Task, ToolError, Toolbox};
 
+use crate::goods::buying;
 use crate::order::{self, KEPT, Next, Offer, Order, Stage};
 use crate::providers::rye::{self, Confirmed};
 use crate::quote::Locked;
@@ -41,6 +42,9 @@ fn again(toolbox: &Toolbox, pause: Duration) -> Output {
 }
 
 async fn work(toolbox: &Toolbox, task: &Task) -> Result<Output, Stop> {
+    if let Some((locked, picked)) = Locked::read(&task.locked).and_then(|locked| Some((locked.clone(), locked.good?))) {
+        return buying::work(toolbox, task, &locked, &picked).await;
+    }
     let until = Instant::now() + LOOKING;
     let mut order = match order::load(&toolbox.db, task.request_id).await? {
         Some(order) => order,
@@ -156,12 +160,13 @@ async fn note_failure(toolbox: &Toolbox, order: &Order, reason: &str) -> Result<
 }
 
 /// The error that pays everything back.
-fn failed(reason: &str) -> ToolError {
+pub(crate) fn failed(reason: &str) -> ToolError {
     let why = match reason {
         "price_changed" => "the shop's price is not the quoted one any more: ask for a new quote",
         "quote_expired" | "checkout_intent_expired" => "the offer has expired: ask for a new quote",
         "already_confirmed" => "this offer was bought already: ask for a new quote",
         "given_up" => "it was stopped before the order was placed",
+        "not_for_sale" => "its seller does not sell it any more",
         "insufficient_stock" | "product_out_of_stock" => "the shop has too few of this product",
         "payment_failed" | "provider_refused" => {
             "the shop was not paid by this deployment's account: tell its operator"

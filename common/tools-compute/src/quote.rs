@@ -31,7 +31,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |_, _, _, _, _| Box::pin(async { Ok(()) }),
-    begins: false,
+    begins: |_| false,
 };
 
 /// What a quote fixes for the work.

@@ -41,7 +41,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |toolbox, input, locked, agent, proven| Box::pin(check(toolbox, input, locked, agent, proven)),
-    begins: false,
+    begins: |_| false,
 };
 
 /// The members of [`AskedPrice::locked`].

@@ -30,7 +30,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &send::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |toolbox, _, locked, agent, is_proven| Box::pin(check_payer(toolbox, locked, agent, is_proven)),
-    begins: false,
+    begins: |_| false,
 };
 
 /// Checks the payer of a quote that was given to nobody. If it has a number, and the price is with one, it is refused: its

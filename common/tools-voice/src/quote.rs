@@ -28,7 +28,7 @@ pub static QUOTER: Quoter = Quoter {
     spec: &outbound::SPEC,
     quote: |toolbox, request| Box::pin(quote(toolbox, request)),
     check: |toolbox, input, locked, agent, is_proven| Box::pin(check_payer(toolbox, input, locked, agent, is_proven)),
-    begins: false,
+    begins: |_| false,
 };
 
 /// What a quote fixes for the work ([`AskedPrice::locked`]).

@@ -41,6 +41,7 @@ impl Toolbox {
             Need::Browser => Ok(self.browser.is_some()),
             Need::Copy(name) => Ok(snapshot::in_force(&*self.blobs, name).await?.is_some()),
             Need::Products => Ok(self.blobs.get(PRODUCTS).await?.is_some()),
+            Need::Goods => Ok(!self.config.goods_sellers.is_empty()),
             Need::Pages => self.index.has_pages(&self.db).await,
             Need::Nobody(_) => Ok(false),
         }

@@ -10,7 +10,7 @@ use platform::store::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::Toolbox;
-use crate::spec::ToolSpec;
+use crate::spec::{OfInput, ToolSpec};
 
 /// Checks an input and what its quote has locked for an agent, as far as that takes a look at what is stored. The last is whether
 /// the agent is proven: by a proof, a token, or the payment that its key has signed.
@@ -28,9 +28,9 @@ pub struct Quoter {
     pub quote: fn(Arc<Toolbox>, QuoteRequest) -> BoxFuture<'static, Result<AskedPrice, ApiError>>,
     /// Checks what a call that redeems a quote names beside it, before a payment is asked for and again before it is taken.
     pub check: CheckNamed,
-    /// Asking begins something at a provider, which a repeated request goes on with ([`QuoteRequest::begun`]). So new questions of a
-    /// source are limited by the day.
-    pub begins: bool,
+    /// Whether asking with this input begins something at a provider, which a repeated request goes on with
+    /// ([`QuoteRequest::begun`]). New questions of a source are then limited by the day.
+    pub begins: OfInput,
 }
 
 /// The call whose price is asked for.

@@ -335,6 +335,8 @@ pub enum Need {
     Copy(&'static str),
     /// The operator's imported feed of products.
     Products,
+    /// Sellers of goods in this deployment.
+    Goods,
     /// Pages in this service's own index.
     Pages,
     /// Something that no deployment has yet; the text follows "this deployment has no".
@@ -354,6 +356,7 @@ impl fmt::Display for Need {
             Need::Browser => f.write_str("browser (BROWSER_URL)"),
             Need::Copy(name) => write!(f, "copy of the register (import-snapshot {name})"),
             Need::Products => f.write_str("feed of products (import-products)"),
+            Need::Goods => f.write_str("sellers of goods (GOODS_SELLERS)"),
             Need::Pages => f.write_str("page in its own index yet"),
             Need::Nobody(what) => f.write_str(what),
         }

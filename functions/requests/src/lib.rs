@@ -129,9 +129,9 @@ pub async fn polled(app: &App, job: &Job) -> Result<Value, ApiError> {
     {
         body["sms_tracking"] = tracking;
     } else if job.tool == tools_commerce::buy::SPEC.name
-        && let Some(order) = tools_commerce::order::load(&app.db, job.request_id).await?
+        && let Some(tracking) = tools_commerce::tracking::of(&app.db, job.request_id).await?
     {
-        body["order_tracking"] = tools_commerce::tracking::shown(&order);
+        body["order_tracking"] = tracking;
     }
     Ok(body)
 }

@@ -1,5 +1,6 @@
 //! The marketplace, for sellers: everything under `/v1/soul/me`, by soul key.
 
+mod goods;
 mod jobs;
 mod money;
 mod services;
@@ -34,6 +35,7 @@ pub fn router(market: Arc<Market>) -> Router {
         .route("/v1/soul/me/jobs/{id}/files/{*path}", put(jobs::put_file))
         .route("/v1/soul/me/jobs/{id}/complete", post(jobs::complete))
         .route("/v1/soul/me/jobs/{id}/fail", post(jobs::fail))
+        .merge(goods::routes())
         .merge(money::routes());
     api::routes::finish(router.with_state(market))
 }

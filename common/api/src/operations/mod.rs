@@ -17,6 +17,7 @@ pub mod document;
 #[cfg(test)]
 mod error_guide;
 pub mod files;
+pub mod goods;
 pub mod insights;
 pub mod mcp;
 pub mod messaging;
@@ -264,6 +265,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         insights::OPERATIONS,
         souls::OPERATIONS,
         seller::OPERATIONS,
+        goods::OPERATIONS,
         webhooks::OPERATIONS,
         messaging::OPERATIONS,
         sms::OPERATIONS,

@@ -4,6 +4,7 @@
 //! and all bad values are reported together.
 
 mod email;
+mod goods;
 mod platforms;
 mod price_table;
 mod prices;
@@ -24,6 +25,7 @@ use evm::{Address, Word, eip712};
 use rust_decimal::Decimal;
 
 pub use email::EmailConfig;
+pub use goods::GoodsSellers;
 pub use platforms::{Platform, Platforms};
 pub use price_table::{COMMERCE_FEE, FeeShare, PLATFORM_FEE, PriceTable};
 pub use prices::{ModelPrices, Tokens};
@@ -57,6 +59,8 @@ pub struct Config {
     pub host_places: u8,
     /// `COMMERCE_MAX_USDC`: the most that a shop may take for one purchase, without the fee; at most 5,000. Default 500.
     pub largest_purchase: Usdc,
+    /// `GOODS_SELLERS`: who may sell goods here.
+    pub goods_sellers: GoodsSellers,
     pub chain: ChainConfig,
     pub payments: PaymentConfig,
     /// `PRICES`: the operator's prices.
@@ -489,6 +493,7 @@ impl Config {
             rate_limit_scale: env.rate_limit_scale(),
             host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
             largest_purchase: env.largest_purchase(),
+            goods_sellers: env.goods_sellers(),
             chain,
             payments,
             prices: PriceTable::read(&mut env),

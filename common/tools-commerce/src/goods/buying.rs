@@ -1,0 +1,273 @@
+//! A purchase of a good: its quote, the writes of its claim, and the run that places the order.
+//!
+//! The stock is taken in the transaction that claims the purchase, together with the order's row in state `held`. A run places the
+//! order in the transaction that charges, or drops it, with the stock, before it fails. A job that dies before its first run
+//! leaves a held order, which the chore finds ([`super::watch`]).
+
+use base::ids::{AgentId, RequestId};
+use http::StatusCode;
+use platform::http::ApiError;
+use platform::store::{Key, StoreError, Write, WriteError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tools::run::Stop;
+use tools::spec::Claiming;
+use tools::{Output, Source, Task, ToolError, Toolbox};
+
+use super::good::{self, Good, Seller, Variant};
+use super::moving::{self, Change};
+use super::price::{self, NoPrice};
+use super::sale::{self, Due, FIRST_LOOK, HELD, Sale, State};
+use super::view;
+use crate::address;
+use crate::order::Cost;
+use crate::providers::rye;
+use crate::quote::{self, Locked};
+use crate::work::failed;
+
+/// What a quote fixes beside the cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picked {
+    pub variant: u32,
+    pub seller: Seller,
+    pub handling_days: u8,
+    pub return_days: u8,
+}
+
+/// The id of the good that an input names. Whether the address is one of ours is seen by the quoter.
+pub fn id(input: &Map<String, Value>) -> Option<String> {
+    good::id_in(input.get("product_url").and_then(Value::as_str)?)
+}
+
+/// As much of a soul as a sale needs (`market::soul`).
+#[derive(Deserialize)]
+struct Soul {
+    status: String,
+}
+
+/// Whether a seller may sell now.
+async fn may_sell(toolbox: &Toolbox, seller: &Seller) -> Result<bool, StoreError> {
+    if !toolbox.config.goods_sellers.allow(&seller.slug, &seller.id) {
+        return Ok(false);
+    }
+    let key = Key::new(format!("SOUL#{}", seller.slug), "SOUL");
+    let soul: Option<Soul> = toolbox.db.get_latest(&toolbox.db.tables.souls, key).await?;
+    Ok(soul.is_some_and(|soul| soul.status == "active"))
+}
+
+/// The good, if it is for sale.
+pub(super) async fn for_sale(toolbox: &Toolbox, id: &str) -> Result<Option<Good>, StoreError> {
+    let Some(good) = good::load(&toolbox.db, id).await?.filter(|good| good.listed) else { return Ok(None) };
+    Ok(may_sell(toolbox, &good.seller).await?.then_some(good))
+}
+
+fn out_of_stock() -> ApiError {
+    quote::refused(StatusCode::CONFLICT, "out_of_stock", "the seller has too few of this product")
+}
+
+/// Prices a purchase by the good's own tables.
+///
+/// # Errors
+/// Why it cannot be bought.
+pub async fn quote(toolbox: &Toolbox, id: &str, input: &Map<String, Value>) -> Result<Locked, ApiError> {
+    let unknown = || ApiError::field("product_url", "is no product that is for sale here");
+    let url = input.get("product_url").and_then(Value::as_str).unwrap_or_default();
+    if good::id_here(toolbox.config.base_url.as_deref(), url).is_none() {
+        return Err(unknown());
+    }
+    let good = for_sale(toolbox, id).await?.ok_or_else(unknown)?;
+    let variant = pick(&good, input)?;
+    quote::check_goods(&good.title)?;
+    let address = address::read(input.get("shipping_address").unwrap_or(&Value::Null));
+    let address = address.map_err(ApiError::InvalidRequest)?;
+    let quantity = quote::quantity(input);
+    if good::left(&toolbox.db, id, variant.id).await?.unwrap_or_default() < quantity {
+        return Err(out_of_stock());
+    }
+    let most = toolbox.config.largest_purchase;
+    let cost = price::cost(&good, variant, quantity, address.state).map_err(|why| match why {
+        NoPrice::NotSentThere => {
+            ApiError::field("shipping_address.state", format!("the seller sends nothing to {}", address.state))
+        }
+        NoPrice::TooLarge => quote::above(most, None),
+    })?;
+    if cost.total > most {
+        return Err(quote::above(most, Some(cost.total)));
+    }
+    let fee = quote::fee(cost.total, toolbox.config.prices.commerce_fee);
+    let picked = Picked {
+        variant: variant.id,
+        seller: good.seller,
+        handling_days: good.handling_days,
+        return_days: good.return_days,
+    };
+    Ok(Locked { offer: good.id, title: good.title, quantity, cost, fee, good: Some(picked) })
+}
+
+/// The variant that the input names: by its number, or by labels and values.
+fn pick<'a>(good: &'a Good, input: &Map<String, Value>) -> Result<&'a Variant, ApiError> {
+    let wanted = rye::Variant::read(input).unwrap_or_default();
+    let same = |one: &str, other: &str| one.trim().to_lowercase() == other.trim().to_lowercase();
+    let found: Vec<&Variant> = match wanted.number {
+        Some(number) => good.variants.iter().filter(|variant| variant.id.to_string() == number).collect(),
+        None => {
+            let has = |variant: &Variant, (label, value): &(String, String)| {
+                variant.labels.iter().any(|(name, own)| same(name, label) && same(own, value))
+            };
+            good.variants.iter().filter(|variant| wanted.selections.iter().all(|one| has(variant, one))).collect()
+        }
+    };
+    match found[..] {
+        [variant] => Ok(variant),
+        [] => Err(ApiError::field("variant_id", "is not a variant of this product")),
+        _ => Err(ApiError::field("variant_id", "is needed: the product has several variants")),
+    }
+}
+
+/// A new order, which holds its stock.
+fn held(request: RequestId, agent: AgentId, locked: &Locked, picked: &Picked, now: base::clock::Timestamp) -> Sale {
+    Sale {
+        request,
+        agent,
+        seller: picked.seller.clone(),
+        good: locked.offer.clone(),
+        variant: picked.variant,
+        labels: Default::default(),
+        title: locked.title.clone(),
+        quantity: locked.quantity,
+        cost: locked.cost,
+        fee: locked.fee,
+        handling_days: picked.handling_days,
+        return_days: picked.return_days,
+        state: State::Held,
+        at: now,
+        placed: None,
+        shipped: None,
+        delivered: None,
+        closed: None,
+        address: None,
+        parcel: None,
+        reason: None,
+        returned: None,
+        paid: None,
+        due: Some(now.plus(HELD)),
+        revision: 0,
+        expires: Sale::expiry(now),
+    }
+}
+
+/// The writes that take the stock and hold it for an order.
+fn hold(toolbox: &Toolbox, sale: &Sale) -> Result<Vec<Write>, StoreError> {
+    let db = &toolbox.db;
+    let due = Due { request: sale.request, due: sale.due.unwrap_or(sale.at) };
+    Ok(vec![
+        good::take(db, &sale.good, sale.variant, sale.quantity)?,
+        Write::put(&db.tables.jobs, sale::key(sale.request), sale)?.only_if_new(),
+        due.put(db)?,
+    ])
+}
+
+/// What a purchase writes in its claim. Nothing for a product of a shop.
+///
+/// # Errors
+/// 409 `out_of_stock`.
+pub async fn claims(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Write>, ApiError> {
+    let Some(locked) = Locked::read(claiming.locked) else { return Ok(Vec::new()) };
+    let Some(picked) = &locked.good else { return Ok(Vec::new()) };
+    let left = good::left(&toolbox.db, &locked.offer, picked.variant).await?;
+    if left.unwrap_or_default() < locked.quantity {
+        return Err(out_of_stock());
+    }
+    Ok(hold(toolbox, &held(claiming.request_id, claiming.agent, &locked, picked, claiming.now))?)
+}
+
+/// The run of a purchase.
+///
+/// # Errors
+/// If it failed, with the stock back; or if the database failed.
+pub async fn work(toolbox: &Toolbox, task: &Task, locked: &Locked, picked: &Picked) -> Result<Output, Stop> {
+    let sale = match sale::load(&toolbox.db, task.request_id).await? {
+        Some(sale) => sale,
+        None if task.is_over => return Err(failed("given_up").into()),
+        None => take_late(toolbox, task, locked, picked).await?,
+    };
+    match sale.state {
+        State::Held => {}
+        State::Dropped => return Err(failed(sale.reason.as_deref().unwrap_or("given_up")).into()),
+        _ => return Ok(output(&sale, locked)),
+    }
+    let refusal = if task.is_over { Some("given_up") } else { look_again(toolbox, task, locked, picked).await?.err() };
+    if let Some(reason) = refusal {
+        let change = Change::Drop { reason: reason.to_owned() };
+        let dropped = moving::apply(toolbox, sale.request, change).await?;
+        return match dropped {
+            Ok(sale) => Err(failed(sale.reason.as_deref().unwrap_or(reason)).into()),
+            // It was placed meanwhile.
+            Err(_) => Err(Stop::Store(StoreError::new("an order moved while it was dropped"))),
+        };
+    }
+    place(toolbox, task, locked, &sale).await
+}
+
+/// A call whose money arrived before its claim has no stock yet.
+async fn take_late(toolbox: &Toolbox, task: &Task, locked: &Locked, picked: &Picked) -> Result<Sale, Stop> {
+    let sale = held(task.request_id, task.agent, locked, picked, toolbox.clock.now());
+    match toolbox.db.transact(&hold(toolbox, &sale)?).await {
+        Ok(()) => Ok(sale),
+        Err(WriteError::Failed(error)) => Err(error.into()),
+        // Another run may have taken it.
+        Err(WriteError::Refused(_)) => match sale::load(&toolbox.db, task.request_id).await? {
+            Some(sale) => Ok(sale),
+            None => Err(failed("insufficient_stock").into()),
+        },
+    }
+}
+
+/// Looks whether the good still costs what was quoted. The inner error is the reason why not.
+async fn look_again(
+    toolbox: &Toolbox,
+    task: &Task,
+    locked: &Locked,
+    picked: &Picked,
+) -> Result<Result<Cost, &'static str>, StoreError> {
+    let Some(good) = for_sale(toolbox, &locked.offer).await? else { return Ok(Err("not_for_sale")) };
+    let address = address::read(task.input.get("shipping_address").unwrap_or(&Value::Null));
+    let variant = good.variants.iter().find(|variant| variant.id == picked.variant);
+    let (Ok(address), Some(variant)) = (address, variant) else { return Ok(Err("not_for_sale")) };
+    Ok(match price::cost(&good, variant, locked.quantity, address.state) {
+        Ok(cost) if cost == locked.cost => Ok(cost),
+        _ => Err("price_changed"),
+    })
+}
+
+/// Places the order, in the transaction that charges.
+async fn place(toolbox: &Toolbox, task: &Task, locked: &Locked, sale: &Sale) -> Result<Output, Stop> {
+    let now = toolbox.clock.now();
+    let good = good::load(&toolbox.db, &sale.good).await?;
+    let labels = good.and_then(|good| good.variants.into_iter().find(|variant| variant.id == sale.variant));
+    let address = address::read(task.input.get("shipping_address").unwrap_or(&Value::Null));
+    let address = address.map_err(|_| ToolError::internal("the address of an order cannot be read"))?;
+    let placed = Sale {
+        address: Some(view::address(&address).to_string()),
+        labels: labels.map(|variant| variant.labels).unwrap_or_default(),
+        due: Some(now.plus(FIRST_LOOK)),
+        ..sale.moved(State::Placed, now)
+    };
+    let mut writes = sale::replace(&toolbox.db, sale, &placed)?;
+    writes.push(sale::list(&toolbox.db, &placed)?);
+    Ok(output(&placed, locked).with(writes))
+}
+
+fn output(sale: &Sale, locked: &Locked) -> Output {
+    let result = json!({
+        "status": "completed",
+        "order_id": sale.request.to_string(),
+        "order_status": "placed",
+        "tracking_url": sale.parcel.as_ref().and_then(|parcel| parcel.url.clone()),
+        "cost": sale.price().to_number(),
+        "costs": locked.lines(),
+        "product_title": sale.title,
+        "quantity": sale.quantity,
+    });
+    Output::new(result, Source::embedded("goods"))
+}
