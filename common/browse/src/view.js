@@ -652,8 +652,9 @@
   };
   const above = (e) =>
     e.parentElement || e.assignedSlot || (e.getRootNode() instanceof ShadowRoot ? e.getRootNode().host : null);
+  // Not `===`: after a debugger has looked for listeners, one element can have two wrappers here.
   const within = (inner, outer) => {
-    for (let e = inner; e; e = e.assignedSlot || above(e)) if (e === outer) return true;
+    for (let e = inner; e; e = e.assignedSlot || above(e)) if (e.isSameNode(outer)) return true;
     return false;
   };
 
