@@ -366,11 +366,22 @@ fn stock_that_nobody_holds_comes_back() {
         let writes = buying::claims(toolbox, claiming).await.expect("the claim's writes");
         world.stack.app.db.transact(&writes).await.expect("a claim");
         assert_eq!((world.left().await, world.look().await), (4, 0));
+        // The payment came to nothing, and the purchase is made again with the same id: it holds what it held.
+        let writes = buying::claims(toolbox, claiming).await.expect("the claim's writes");
+        world.stack.app.db.transact(&writes).await.expect("a claim");
+        assert_eq!(world.left().await, 4);
         world.clock.advance(Duration::from_secs(901));
         assert_eq!((world.look().await, world.left().await), (1, 5));
         assert_eq!(world.sale(&request_id.to_string()).await.state, State::Dropped);
         world.clock.advance(DAY);
         assert_eq!((world.look().await, world.left().await), (0, 5));
+        // What was dropped takes its stock again.
+        let claiming = Claiming { now: world.clock.now(), ..claiming };
+        let writes = buying::claims(toolbox, claiming).await.expect("the claim's writes");
+        world.stack.app.db.transact(&writes).await.expect("a claim");
+        assert_eq!((world.left().await, world.sale(&request_id.to_string()).await.state), (4, State::Held));
+        world.clock.advance(Duration::from_secs(901));
+        assert_eq!((world.look().await, world.left().await), (1, 5));
     });
 }
 

@@ -8,6 +8,9 @@ use base::ids::RequestId;
 use futures_util::future::join_all;
 use local::Stack;
 use serde_json::{Value, json};
+use tools::spec::Claiming;
+use tools_network::action::Kind;
+use tools_network::claiming;
 use tools_network::providers::local::members;
 
 use crate::support::{Answer, Payer, books, eventually, run, stack_with};
@@ -120,6 +123,32 @@ pub async fn friends(stack: &Stack) -> [(Agent, String, String); 2] {
     let seen = ann.get(&format!("accounts/{of_ann}/invitations/{invitation}")).await.json();
     assert_eq!(seen["status"], "accepted", "{seen}");
     [(ann, of_ann, ann_id), (bob, of_bob, bob_id)]
+}
+
+/// An invitation whose payment came to nothing holds nobody up: the member can be invited, by the same purchase or another.
+#[test]
+fn an_invitation_that_was_never_paid_is_none() {
+    run(async {
+        let stack = local_stack().await;
+        let (ann, bob) = (Agent::new(&stack).await, Agent::new(&stack).await);
+        let ((of_ann, _), (_, bob_id)) = (ann.joins("Ann").await, bob.joins("Bob").await);
+        let body = json!({"account_id": of_ann, "profile": bob_id});
+        let (input, none) = (body.as_object().expect("an object"), serde_json::Map::new());
+        let (toolbox, db) = (&stack.toolboxes["worker"], &stack.app.db);
+        let agent = ann.payer.agent();
+        for request in [1, 1, 2] {
+            let request_id = RequestId::from_bytes([request; 16]);
+            let price = base::money::Usdc::from_micro(20_000);
+            let now = toolbox.clock.now();
+            let claiming = Claiming { agent, request_id, input, locked: &none, price, now };
+            let writes = claiming::claim(toolbox, claiming, Kind::Invite).await.expect("the claim's writes");
+            db.transact(&writes).await.expect("a claim");
+        }
+        let job = ann.done("invite", &body, "invite").await;
+        assert_eq!(job["result"]["status"], "sent", "{job}");
+        let again = ann.buy("invite", &body, "again").await;
+        assert_eq!(again.error(), (409, "duplicate_request".to_owned()), "{}", again.text);
+    });
 }
 
 /// A link logs in once. Whoever has somebody's link to connect again, and enters a code of its own, reaches no account that is in use.

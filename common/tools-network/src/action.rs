@@ -230,12 +230,14 @@ impl Action {
         Action { turn: Some(turn), revision: self.revision + 1, ..self.clone() }
     }
 
-    /// The writes that record it when it is bought.
+    /// The writes that record it when it is bought: for the first time, or again after a payment that came to nothing.
     pub fn begin(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
         let table = &db.tables.messages;
         let pointer = Pointer { request: self.request, expires: self.expires };
         Ok(vec![
-            Write::put(table, key(self.request), self)?.only_if_new(),
+            Write::put(table, key(self.request), self)?
+                .only_if("attribute_not_exists(#pk) OR #state = :queued")
+                .bind("queued", State::Queued)?,
             Write::put(table, Key::new(pointers(self.account), due::row(self.created, self.request)), &pointer)?,
         ])
     }

@@ -99,7 +99,9 @@ async fn allowed(
                 });
             }
         }
-        Kind::Invite => check_invite(db, &account, input).await?,
+        Kind::Invite => {
+            check_invite(db, &account, input).await?;
+        }
         Kind::WithdrawInvite => {
             let found = invitations::load(db, account.id, id(input, "invitation_id")).await?;
             found.ok_or_else(|| not_found("invitation_not_found", "the account has no invitation with this id"))?;
@@ -112,7 +114,8 @@ async fn allowed(
     Ok(account)
 }
 
-async fn check_invite(db: &Db, account: &Account, input: &Map<String, Value>) -> Result<(), ApiError> {
+/// Refuses an invitation that its account may not send. An earlier one of the member that was left behind.
+async fn check_invite(db: &Db, account: &Account, input: &Map<String, Value>) -> Result<Option<Uuid>, ApiError> {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let longest = limits::longest_note(account.tier);
     if text("note").chars().count() > longest {
@@ -120,7 +123,8 @@ async fn check_invite(db: &Db, account: &Account, input: &Map<String, Value>) ->
         return Err(ApiError::InvalidRequest(vec![FieldError::new("note", message)]));
     }
     match invitations::open_of(db, account.id, text("profile")).await? {
-        None => Ok(()),
+        None => Ok(None),
+        Some(open) if invitations::never_paid(db, &open).await? => Ok(Some(open.id)),
         Some(open) => Err(ApiError::Detailed {
             status: StatusCode::CONFLICT,
             code: "duplicate_request",
@@ -146,7 +150,8 @@ pub async fn claim(toolbox: &Toolbox, claiming: Claiming<'_>, kind: Kind) -> Res
         Kind::Invite => {
             let profile = text("profile").unwrap_or_default();
             let invitation = Invitation::new(claiming.request_id, profile, text("note"), now);
-            writes = invitation.begin(db, account.id)?;
+            let left = check_invite(db, &account, claiming.input).await?;
+            writes = invitation.begin(db, account.id, left)?;
             action.invitation = Some(invitation.id);
         }
         Kind::WithdrawInvite => action.invitation = Some(id(claiming.input, "invitation_id")),

@@ -16,6 +16,7 @@ use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tools::lock;
 use uuid::Uuid;
 
 const KEPT: Duration = Duration::from_secs(180 * 24 * 3600);
@@ -100,15 +101,18 @@ impl Invitation {
         })
     }
 
-    /// The writes that record it. Refused if the member has an open one.
-    pub fn begin(&self, db: &Db, account: Uuid) -> Result<Vec<Write>, StoreError> {
+    /// The writes that record it. Refused if the member has an open one, but for one that was `left` behind ([`never_paid`]).
+    pub fn begin(&self, db: &Db, account: Uuid, left: Option<Uuid>) -> Result<Vec<Write>, StoreError> {
         let table = &db.tables.messages;
         let invited = Invited { invitation: self.id, is_open: true, expires: self.expires };
         Ok(vec![
-            Write::put(table, key(account, self.id), self)?.only_if_new(),
+            Write::put(table, key(account, self.id), self)?
+                .only_if("attribute_not_exists(#pk) OR #status = :queued")
+                .bind("queued", Status::Queued)?,
             Write::put(table, invited_key(account, &self.profile), &invited)?
-                .only_if("attribute_not_exists(#is_open) OR #is_open = :no")
-                .bind("no", false)?,
+                .only_if("attribute_not_exists(#is_open) OR #is_open = :no OR #invitation = :left")
+                .bind("no", false)?
+                .bind("left", left.unwrap_or(self.id))?,
         ])
     }
 
@@ -181,6 +185,11 @@ pub async fn open_of(db: &Db, account: Uuid, profile: &str) -> Result<Option<Inv
         Some(found) => load(db, account, found.invitation).await,
         None => Ok(None),
     }
+}
+
+/// Whether a queued invitation will never be sent, because its payment came to nothing and its job has ended with that.
+pub async fn never_paid(db: &Db, invitation: &Invitation) -> Result<bool, StoreError> {
+    Ok(invitation.status == Status::Queued && !lock::is_open(db, invitation.request).await?)
 }
 
 /// An invitation was accepted, as the provider says.

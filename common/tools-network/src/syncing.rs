@@ -241,13 +241,15 @@ impl Run {
         }
     }
 
-    /// The writes that record it when it is bought.
+    /// The writes that record it when it is bought: for the first time, or again after a payment that came to nothing.
     pub fn begin(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
         let table = &db.tables.messages;
         let row = format!("RUN#{}", due::row(self.created, self.id));
         let pointer = Pointer { run: self.id, expires: self.expires };
         Ok(vec![
-            Write::put(table, run_key(self.id), self)?.only_if_new(),
+            Write::put(table, run_key(self.id), self)?
+                .only_if("attribute_not_exists(#pk) OR #status = :queued")
+                .bind("queued", Status::Queued)?,
             Write::put(table, Key::new(format!("NETSYNC#{}", self.account), row), &pointer)?,
         ])
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tools::run::Stop;
 use tools::spec::Claiming;
-use tools::{Output, Source, Task, ToolError, Toolbox};
+use tools::{Output, Source, Task, ToolError, Toolbox, lock};
 
 use super::good::{self, Good, Seller, Variant};
 use super::moving::{self, Change};
@@ -174,11 +174,39 @@ fn hold(toolbox: &Toolbox, sale: &Sale) -> Result<Vec<Write>, StoreError> {
 pub async fn claims(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Write>, ApiError> {
     let Some(locked) = Locked::read(claiming.locked) else { return Ok(Vec::new()) };
     let Some(picked) = &locked.good else { return Ok(Vec::new()) };
+    let sale = held(claiming.request_id, claiming.agent, &locked, picked, claiming.now);
+    let before = left_behind(toolbox, &sale).await?;
+    if let Some(before) = before.as_ref().filter(|before| before.state == State::Held) {
+        return Ok(sale::replace(&toolbox.db, before, &sale)?);
+    }
     let left = good::left(&toolbox.db, &locked.offer, picked.variant).await?;
     if left.unwrap_or_default() < locked.quantity {
         return Err(out_of_stock());
     }
-    Ok(hold(toolbox, &held(claiming.request_id, claiming.agent, &locked, picked, claiming.now))?)
+    match before {
+        None => Ok(hold(toolbox, &sale)?),
+        Some(before) => {
+            let mut writes = sale::replace(&toolbox.db, &before, &sale)?;
+            writes.push(good::take(&toolbox.db, &sale.good, sale.variant, sale.quantity)?);
+            Ok(writes)
+        }
+    }
+}
+
+/// The order of an earlier purchase with the same id whose payment came to nothing: dropped, or held with the same goods.
+async fn left_behind(toolbox: &Toolbox, sale: &Sale) -> Result<Option<Sale>, StoreError> {
+    let db = &toolbox.db;
+    let Some(before) = sale::load(db, sale.request).await? else { return Ok(None) };
+    // Otherwise the claim is a copy, and is refused for that.
+    if !matches!(before.state, State::Held | State::Dropped) || lock::is_open(db, sale.request).await? {
+        return Ok(None);
+    }
+    let same = |of: &Sale| (of.good.clone(), of.variant, of.quantity);
+    if before.state == State::Dropped || same(&before) == same(sale) {
+        return Ok(Some(before));
+    }
+    let dropped = moving::apply(toolbox, sale.request, Change::Drop { reason: "job_ended".to_owned() }).await?;
+    Ok(dropped.ok())
 }
 
 /// The run of a purchase.
