@@ -108,7 +108,7 @@ fn every_list_and_every_402_shows_the_operators_prices() {
             }
             if tool.quote_path.is_none() {
                 let key: &[(&str, &str)] = if tool.needs_key { &[("idempotency-key", "one")] } else { &[] };
-                let unpaid = client.post(tool.path(), key, &(tool.example)()).await;
+                let unpaid = client.post(tool.path(), key, &tool.example()).await;
                 let asked = unpaid.base64_header("payment-required")["accepts"][0]["amount"].clone();
                 // Who asks without a name may have to buy a number. A call has ten minutes, unless it says how many. The
                 // example's task in a browser has nine steps at 0.002, and the price in the list is 0.005.

@@ -246,7 +246,7 @@ fn schemas_match_validation() {
     for tool in CATALOG.iter() {
         let validator =
             jsonschema::options().should_validate_formats(true).build(&tool.input_schema()).expect("a schema");
-        assert!(validator.is_valid(&(tool.example)()), "{}", tool.name);
+        assert!(validator.is_valid(&tool.example()), "{}", tool.name);
         let checked = runner.run(&bodies, |body| {
             let body = json!(body);
             let ours = input::validate(tool.input, body.as_object().unwrap()).is_ok();

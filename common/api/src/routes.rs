@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use market::checkout;
 use platform::http::headers::is_dry_run;
 use platform::http::{ApiError, limit, log};
-use tools::spec::{MARKET, TOP_UP};
+use tools::spec::{Catalog, MARKET, TOP_UP};
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,9 +227,17 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/docs/{asset}" },
 ];
 
-/// Every route of the service.
+/// The operator's own services, as the gateway knows them. Their function knows which there are.
+pub const OWN: Route = Route { group: "knowledge", method: "POST", path: "/v1/tools/own/{name}" };
+
+/// Every route of the service itself. Those of the operator's own services ([`OWN`]) depend on the deployment.
 pub fn all() -> impl Iterator<Item = Route> {
-    let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
+    of(&CATALOG)
+}
+
+/// Every route of a deployment that sells this catalog.
+pub fn of(catalog: &'static Catalog) -> impl Iterator<Item = Route> {
+    let sold = catalog.iter().chain(MARKET).chain([&TOP_UP]);
     let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
     FREE.iter().copied().chain(paid)
 }
@@ -237,6 +245,7 @@ pub fn all() -> impl Iterator<Item = Route> {
 /// The route of a request. Compared from the left, a literal segment wins over a variable one.
 pub fn find(method: &str, path: &str) -> Option<Route> {
     all()
+        .chain([OWN])
         .filter(|route| route.method == method && matches(route.path, path))
         .min_by_key(|route| spelled_out(route.path))
 }
@@ -250,7 +259,7 @@ pub fn group_of(method: &str, path: &str) -> &'static str {
 
 /// The value of `Allow` for a path; `None` for unknown paths.
 fn allowed(path: &str) -> Option<String> {
-    let candidates: Vec<Route> = all().filter(|route| matches(route.path, path)).collect();
+    let candidates: Vec<Route> = all().chain([OWN]).filter(|route| matches(route.path, path)).collect();
     // Routers choose the path pattern first and the method second, so methods of other matching patterns do not count.
     let meant = candidates.iter().map(|route| spelled_out(route.path)).min()?;
     let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);

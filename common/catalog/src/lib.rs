@@ -30,9 +30,9 @@ macro_rules! sell {
             [vec![$(&$tool::SPEC),+], $($family::specs()),+].concat()
         }
 
-        /// The runner of every tool, in the order of [`CATALOG`].
+        /// The runner of every tool, in the order of [`CATALOG`], then that of the operator's own services.
         pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-            LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+].concat());
+            LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+, vec![&tools_own::RUNNER]].concat());
     };
 }
 
@@ -56,6 +56,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     providers,
     asked,
     has_country: number::has_country,
+    problems: Vec::new(),
 });
 
 /// What the worker does every hour.
@@ -136,9 +137,9 @@ mod tests {
                 let field = judged.split('.').next();
                 assert!(tool.input.iter().any(|known| Some(known.name) == field), "{}: {judged}", tool.name);
             }
-            let example = (tool.example)();
+            let example = tool.example();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
-            assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());
+            assert_eq!(tool.check(&kept, &FetchPolicy::default()), Vec::new());
             assert_eq!(CATALOG.find(tool.name).map(|found| found.name), Some(tool.name));
         }
     }
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_entry_has_its_runner() {
-        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).collect();
+        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).chain([tools::own::RUNNER]).collect();
         let done: Vec<&str> = RUNNERS.iter().map(|runner| runner.spec.name).collect();
         assert_eq!(sold, done);
     }

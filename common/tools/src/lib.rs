@@ -27,6 +27,7 @@ pub mod chore;
 pub mod files;
 pub mod lock;
 mod needs;
+pub mod own;
 pub mod pages;
 pub mod picture;
 pub mod quoting;
@@ -169,6 +170,8 @@ pub struct Toolbox {
     pub fetcher: Arc<Fetcher>,
     /// Calls the providers that the operator configured.
     pub outbound: Outbound,
+    /// Calls addresses on the operator's own network, which only its settings name.
+    pub plain: PlainHttp,
     /// DNS: mail servers and other records of a domain.
     pub dns: Dns,
     /// Runs the scripts of pages, if configured.
@@ -241,6 +244,7 @@ impl Toolbox {
             fetcher: Arc::new(Fetcher::new(policy, &user_agent).map_err(StoreError::new)?),
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent)
                 .counted(db.clone(), clock.clone()),
+            plain: http.clone(),
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),

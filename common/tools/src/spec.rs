@@ -16,7 +16,8 @@ use platform::store::lists::List;
 use platform::store::{BoxFuture, Write};
 use serde_json::{Map, Value};
 
-use crate::Toolbox;
+use crate::own;
+use crate::{Runner, Toolbox};
 use crate::quoting::{CheckNamed, Quoter};
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
@@ -42,6 +43,8 @@ pub struct Catalog {
     pub asked: fn() -> Vec<&'static str>,
     /// Whether a country (ISO 3166-1 alpha-2) has phone numbers.
     pub has_country: fn(&str) -> bool,
+    /// What is wrong with `OWN_TOOLS`. Then it adds no tool.
+    pub problems: Vec<String>,
 }
 
 pub static NOTHING: Catalog = Catalog {
@@ -50,6 +53,7 @@ pub static NOTHING: Catalog = Catalog {
     providers: |_| Vec::new(),
     asked: Vec::new,
     has_country: |_| true,
+    problems: Vec::new(),
 };
 
 impl Deref for Catalog {
@@ -66,6 +70,11 @@ impl Catalog {
         self.iter().chain(MARKET).copied().find(|tool| tool.name == name)
     }
 
+    /// The wire names of all tools, including what souls sell.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.iter().chain(MARKET).map(|tool| tool.name).collect()
+    }
+
     /// The wire name of a tool, given that name or one of its paths.
     pub fn name_of(&self, text: &str) -> Option<&'static str> {
         let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
@@ -75,8 +84,24 @@ impl Catalog {
             .map(|tool| tool.name)
     }
 
-    /// The catalog at the operator's prices. Everything that shows or charges a price has to read it from this one. Changed
-    /// entries are never freed: a process makes them once.
+    /// The catalog as this deployment sells it: at the operator's prices, and with the operator's own services. Everything that
+    /// shows or charges a price has to read it from this one.
+    pub fn of(&'static self, config: &Config) -> &'static Catalog {
+        self.priced(&config.prices).with_own(config.own_tools.as_deref())
+    }
+
+    /// The catalog with what `OWN_TOOLS` describes. A function that sells nothing needs none of it.
+    fn with_own(&'static self, text: Option<&str>) -> &'static Catalog {
+        let Some(text) = text.filter(|_| !self.tools.is_empty()) else { return self };
+        let (own, problems) = match own::read(text, self) {
+            Ok(own) => (own, Vec::new()),
+            Err(problems) => (Vec::new(), problems),
+        };
+        let tools = self.tools.iter().copied().chain(own).collect();
+        Box::leak(Box::new(Catalog { tools, quoters: self.quoters.clone(), problems, ..*self }))
+    }
+
+    /// The catalog at the operator's prices. Changed entries are never freed: a process makes them once.
     pub fn priced(&'static self, prices: &PriceTable) -> &'static Catalog {
         if prices.tools.is_empty() {
             return self;
@@ -94,10 +119,19 @@ impl Catalog {
         Box::leak(Box::new(Catalog {
             tools,
             quoters: self.quoters.clone(),
-            providers: self.providers,
-            asked: self.asked,
-            has_country: self.has_country,
+            problems: Vec::new(),
+            ..*self
         }))
+    }
+
+    /// These runners, and one for each of the operator's own services if they have the work of those ([`own::RUNNER`]). Never
+    /// freed: a process makes them once.
+    pub fn runners(&self, runners: &'static [&'static Runner]) -> &'static [&'static Runner] {
+        let own: Vec<_> = self.iter().copied().filter(|tool| tool.own.is_some()).collect();
+        let work = runners.iter().find(|runner| runner.spec.name == own::RUNNER);
+        let Some(work) = work.filter(|_| !own.is_empty()) else { return runners };
+        let own = own.into_iter().map(|spec| -> &'static Runner { Box::leak(Box::new(Runner { spec, run: work.run })) });
+        Box::leak(runners.iter().copied().chain(own).collect::<Vec<_>>().into_boxed_slice())
     }
 
     /// Stops the start if the configuration has a name that is unknown here, so that a mistyped one does not show at the first
@@ -118,6 +152,7 @@ impl Catalog {
         }
         let mut problems: Vec<String> =
             config.prices.tools.keys().filter_map(|name| self.why_not_priced(name)).collect();
+        problems.extend(self.problems.iter().map(|problem| format!("OWN_TOOLS {problem}")));
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
             let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
@@ -128,7 +163,8 @@ impl Catalog {
                 }),
             );
         }
-        let (providers, asked) = (&config.providers, (self.asked)());
+        let providers = &config.providers;
+        let asked = [(self.asked)(), own::secrets(&self.tools)].concat();
         let named: [(&str, Vec<&String>); 3] = [
             ("PROVIDER_KEYS", providers.keys.keys().collect()),
             ("PROVIDER_URLS", providers.urls.keys().collect()),
@@ -157,6 +193,9 @@ impl Catalog {
     /// Why the operator sets no price of this name; `None` if it is a tool's.
     fn why_not_priced(&self, name: &str) -> Option<String> {
         let why = if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
+            if tool.own.is_some() {
+                return Some(format!("PRICES names {name:?}, whose price is set in OWN_TOOLS"));
+            }
             let fee = tool.fee?;
             return Some(format!("PRICES names {name:?}, whose price is what it may spend; its fee is {fee}"));
         } else if MARKET.iter().any(|tool| tool.name == name) {
@@ -318,6 +357,8 @@ pub struct ToolSpec {
     pub output: fn() -> Value,
     /// Replaces `output` if the schema is derived from the entry.
     pub derived: Option<fn(&ToolSpec) -> Value>,
+    /// The operator's own service that does the work ([`crate::own`]). Then input, price, example and needs are its.
+    pub own: Option<&'static upstream::Tool>,
 }
 
 /// Something that a deployment may lack. A tool that needs it is then refused before a price is quoted.
@@ -373,6 +414,8 @@ pub enum Price {
     /// A price that the tool's quoter computes ([`crate::quoting`]): the price shown when no input is known, and the highest
     /// possible one.
     Asked { usual: Usdc, most: Usdc },
+    /// A price by the input, as the operator's settings describe it, of a tool of its own.
+    Own(&'static upstream::Price),
 }
 
 impl Price {
@@ -381,6 +424,8 @@ impl Price {
         match self {
             Price::Fixed(price) | Price::Asked { usual: price, .. } => *price,
             Price::Of { input: price, usual } => price(input, *usual),
+            // An input without what is measured is refused before its price is asked for ([`ToolSpec::check`]).
+            Price::Own(price) => price.of(&Value::Object(input.clone())).unwrap_or_else(|_| price.highest()),
         }
     }
 
@@ -389,6 +434,7 @@ impl Price {
     fn at(&self, usual: Usdc, included: Option<(Usdc, Usdc)>) -> Price {
         match *self {
             Price::Fixed(_) => Price::Fixed(usual),
+            Price::Own(price) => Price::Own(price),
             Price::Of { input, .. } => Price::Of { input, usual },
             Price::Asked { usual: before, most } => {
                 let (was, is) = included.unwrap_or_default();
@@ -405,6 +451,7 @@ impl Price {
     pub fn usual(&self) -> Usdc {
         match self {
             Price::Fixed(price) | Price::Of { usual: price, .. } | Price::Asked { usual: price, .. } => *price,
+            Price::Own(price) => price.lowest(),
         }
     }
 }
@@ -461,6 +508,7 @@ impl ToolSpec {
         example: || Value::Null,
         output: || Value::Null,
         derived: None,
+        own: None,
     };
 
     /// Defaults of a direct tool.
@@ -485,7 +533,23 @@ impl ToolSpec {
 
     /// JSON Schema of the body.
     pub fn input_schema(&self) -> Value {
-        base::input::schema(self.input)
+        self.own.map_or_else(|| base::input::schema(self.input), |own| own.input_schema.clone())
+    }
+
+    /// A valid input, shown to agents.
+    pub fn example(&self) -> Value {
+        match self.own {
+            None => (self.example)(),
+            Some(own) => Value::Object(own.example_input().unwrap_or_default()),
+        }
+    }
+
+    /// What is wrong with an input beyond its fields.
+    pub fn check(&self, input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
+        match self.own {
+            None => (self.check)(input, policy),
+            Some(own) => own.check(input).err().unwrap_or_default(),
+        }
     }
 }
 
@@ -597,6 +661,7 @@ mod tests {
             providers: |capability| if capability == Capability::Search { vec!["one", "two"] } else { Vec::new() },
             asked: || vec!["one", "two", "register"],
             has_country: |country| country != "XX",
+            problems: Vec::new(),
         }))
     }
 

@@ -310,7 +310,7 @@ pub fn price(spec: &ToolSpec) -> String {
     match spec.price {
         _ if !path_fields(spec).is_empty() => "The seller sets its price; dry_run shows it".to_owned(),
         Price::Fixed(price) => format!("Costs {price} USDC"),
-        Price::Of { .. } | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
+        Price::Of { .. } | Price::Own(_) | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
     }
 }
 

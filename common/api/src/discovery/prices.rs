@@ -18,6 +18,7 @@ pub(super) fn words(tool: &ToolSpec) -> String {
         }
         Price::Of { usual, .. } => format!("by its input, usually {usual} USDC"),
         Price::Asked { usual, .. } => format!("by quote, from {usual} USDC"),
+        Price::Own(price) => format!("by its input, {} to {} USDC", price.lowest(), price.highest()),
         Price::Fixed(price) => format!("{price} USDC"),
     }
 }

@@ -209,7 +209,7 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
         pricing: match tool.price {
             _ if is_sellers => "seller",
             Price::Fixed(_) => "fixed",
-            Price::Of { .. } => "input",
+            Price::Of { .. } | Price::Own(_) => "input",
             Price::Asked { .. } => "quote",
         },
         answer: match tool.answer {
@@ -221,7 +221,7 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
         output_schema: tool.output_schema(),
         needs: (tool.needs)(tool, &Map::new()).iter().map(ToString::to_string).collect(),
         lacks: lacking.of(tool).map(str::to_owned),
-        example: (tool.example)(),
+        example: tool.example(),
     }
 }
 

@@ -80,9 +80,9 @@ pub fn document(facts: &Facts<'_>) -> Value {
         common.writer.schema(&Shape::Ref(named), None);
     }
     let groups: BTreeMap<(&str, &str), &str> =
-        routes::all().map(|route| ((route.method, route.path), route.group)).collect();
+        routes::of(facts.catalog).map(|route| ((route.method, route.path), route.group)).collect();
     let mut paths = Map::new();
-    for operation in super::all() {
+    for operation in super::all_of(facts.catalog) {
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
         let described = describe(&operation, group, facts, &mut common);
@@ -230,6 +230,7 @@ fn price(tool: &ToolSpec) -> Value {
     match tool.price {
         Price::Of { .. } => between(top_up::LEAST, top_up::MOST),
         Price::Asked { usual, most } => between(usual, most),
+        Price::Own(price) => between(price.lowest(), price.highest()),
         Price::Fixed(least) if is_soul => between(least, MOST_FOR_TEXT),
         Price::Fixed(price) => json!({"mode": "fixed", "currency": "USD", "amount": text(price)}),
     }
@@ -394,6 +395,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
             json_body(is_needed(&schema), schema)
         }
         Body::Json { schema, required } => json_body(required, schema()),
+        Body::Tools { schema, required } => json_body(required, schema(&facts.catalog.names())),
         Body::Rpc(schema) => json_body(true, schema()),
         Body::Sold => {
             let tool = operation.sells?;
@@ -406,7 +408,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
                 }
                 schema["properties"][field.name] = reference("schemas", &name);
             }
-            schema["example"] = (tool.example)();
+            schema["example"] = tool.example();
             // Without a body, most paid calls answer with their price.
             let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
             json_body(is_soul && is_needed(&schema), schema)

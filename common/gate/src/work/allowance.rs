@@ -157,7 +157,7 @@ impl<'a> Allowance<'a> {
             return Err(refusal.message());
         }
         let valid = input::validate(spec.input, arguments).and_then(|kept| {
-            let wrong = (spec.check)(&kept, self.access.toolbox.fetcher.policy());
+            let wrong = spec.check(&kept, self.access.toolbox.fetcher.policy());
             if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
         });
         valid.map_err(|errors| {

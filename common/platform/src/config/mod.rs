@@ -59,6 +59,9 @@ pub struct Config {
     pub host_places: u8,
     /// `COMMERCE_MAX_USDC`: the most that a shop may take for one purchase, without the fee; at most 5,000. Default 500.
     pub largest_purchase: Usdc,
+    /// `OWN_TOOLS`: the operator's own HTTP services and MCP servers that are sold as tools, as JSON (docs/SELLING.md). Default:
+    /// none.
+    pub own_tools: Option<String>,
     /// `GOODS_SELLERS`: who may sell goods here.
     pub goods_sellers: GoodsSellers,
     pub chain: ChainConfig,
@@ -493,6 +496,7 @@ impl Config {
             rate_limit_scale: env.rate_limit_scale(),
             host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
             largest_purchase: env.largest_purchase(),
+            own_tools: env.text("OWN_TOOLS"),
             goods_sellers: env.goods_sellers(),
             chain,
             payments,
