@@ -326,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 18] = [
+const IN_SETTINGS_FILE: [&str; 21] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -343,6 +343,9 @@ const IN_SETTINGS_FILE: [&str; 18] = [
     "COMMERCE_MAX_USDC",
     "GOODS_SELLERS",
     "OWN_TOOLS",
+    "TOOLS",
+    "MARKETPLACE",
+    "REGISTRATION",
     "VOICE_DAILY_MINUTES",
     "HOST_PLACES",
 ];

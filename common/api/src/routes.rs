@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use market::checkout;
 use platform::http::headers::is_dry_run;
 use platform::http::{ApiError, limit, log};
-use tools::spec::{Catalog, MARKET, TOP_UP};
+use tools::spec::{Catalog, TOP_UP};
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -237,7 +237,7 @@ pub fn all() -> impl Iterator<Item = Route> {
 
 /// Every route of a deployment that sells this catalog.
 pub fn of(catalog: &'static Catalog) -> impl Iterator<Item = Route> {
-    let sold = catalog.iter().chain(MARKET).chain([&TOP_UP]);
+    let sold = catalog.iter().chain(catalog.market).chain([&TOP_UP]);
     let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
     FREE.iter().copied().chain(paid)
 }
@@ -360,7 +360,14 @@ async fn dry_runs(request: Request, next: Next) -> Response {
 /// The answer to a request without a route.
 pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
-    refused(&request, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+    let allow = allowed(path).filter(|allow| allow.split(", ").all(|method| method != request.method().as_str()));
+    // A function that does not answer a method that the table names does not sell it: this deployment has switched it off.
+    refused(&request, allow.map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+}
+
+/// A group that this deployment has switched off: no path is there.
+pub fn switched_off() -> Router {
+    with_middleware(Router::new().fallback(async |request: Request| refused(&request, ApiError::NotFound)))
 }
 
 /// The error in the path's own format: ACP has its own. Both paths of checkout repeat the request's id.

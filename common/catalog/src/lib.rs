@@ -11,7 +11,7 @@ use platform::providers::sns;
 use tools::Runner;
 use tools::chore::Chore;
 use tools::pages::BROWSER;
-use tools::spec::{Catalog, ToolSpec};
+use tools::spec::{Catalog, MARKET, ToolSpec};
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_network::providers::unipile;
@@ -44,6 +44,7 @@ sell! {
 /// Every tool.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: specs(),
+    left_out: Vec::new(),
     quoters: vec![
         &tools_email::quote::QUOTER,
         &tools_sms::quote::QUOTER,
@@ -56,6 +57,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     providers,
     asked,
     has_country: number::has_country,
+    market: MARKET,
     problems: Vec::new(),
 });
 
@@ -109,7 +111,7 @@ pub const UPDATED: &str = "2026-11-29T00:00:00Z";
 
 #[cfg(test)]
 mod tests {
-    use tools::spec::{Answer, MARKET, Need, TOP_UP};
+    use tools::spec::{Answer, Need, TOP_UP};
 
     use super::*;
     use base::input;

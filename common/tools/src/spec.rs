@@ -34,6 +34,8 @@ pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 pub struct Catalog {
     /// In the order in which agents see them.
     pub tools: Vec<&'static ToolSpec>,
+    /// What `TOOLS` leaves out. Nothing shows or sells it.
+    pub left_out: Vec<&'static ToolSpec>,
     /// The quoters of the tools with asked prices.
     pub quoters: Vec<&'static Quoter>,
     /// The provider names that may be configured for a capability.
@@ -43,16 +45,20 @@ pub struct Catalog {
     pub asked: fn() -> Vec<&'static str>,
     /// Whether a country (ISO 3166-1 alpha-2) has phone numbers.
     pub has_country: fn(&str) -> bool,
-    /// What is wrong with `OWN_TOOLS`. Then it adds no tool.
+    /// What souls sell: [`MARKET`], or nothing where there is no marketplace.
+    pub market: &'static [&'static ToolSpec],
+    /// What is wrong with `OWN_TOOLS` and `TOOLS`.
     pub problems: Vec<String>,
 }
 
 pub static NOTHING: Catalog = Catalog {
     tools: Vec::new(),
+    left_out: Vec::new(),
     quoters: Vec::new(),
     providers: |_| Vec::new(),
     asked: Vec::new,
     has_country: |_| true,
+    market: MARKET,
     problems: Vec::new(),
 };
 
@@ -67,27 +73,28 @@ impl Deref for Catalog {
 impl Catalog {
     /// The entry with this wire name, including what souls sell.
     pub fn find(&self, name: &str) -> Option<&'static ToolSpec> {
-        self.iter().chain(MARKET).copied().find(|tool| tool.name == name)
+        self.iter().chain(self.market).copied().find(|tool| tool.name == name)
     }
 
     /// The wire names of all tools, including what souls sell.
     pub fn names(&self) -> Vec<&'static str> {
-        self.iter().chain(MARKET).map(|tool| tool.name).collect()
+        self.iter().chain(self.market).map(|tool| tool.name).collect()
     }
 
     /// The wire name of a tool, given that name or one of its paths.
     pub fn name_of(&self, text: &str) -> Option<&'static str> {
         let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
         self.iter()
-            .chain(MARKET)
+            .chain(self.market)
             .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
             .map(|tool| tool.name)
     }
 
-    /// The catalog as this deployment sells it: at the operator's prices, and with the operator's own services. Everything that
+    /// The catalog as this deployment sells it: at the operator's prices, with the operator's own services, without what it does
+    /// not sell. Everything that
     /// shows or charges a price has to read it from this one.
     pub fn of(&'static self, config: &Config) -> &'static Catalog {
-        self.priced(&config.prices).with_own(config.own_tools.as_deref())
+        self.priced(&config.prices).with_own(config.own_tools.as_deref()).chosen(config)
     }
 
     /// The catalog with what `OWN_TOOLS` describes. A function that sells nothing needs none of it.
@@ -95,10 +102,27 @@ impl Catalog {
         let Some(text) = text.filter(|_| !self.tools.is_empty()) else { return self };
         let (own, problems) = match own::read(text, self) {
             Ok(own) => (own, Vec::new()),
-            Err(problems) => (Vec::new(), problems),
+            Err(problems) => (Vec::new(), problems.iter().map(|problem| format!("OWN_TOOLS {problem}")).collect()),
         };
         let tools = self.tools.iter().copied().chain(own).collect();
-        Box::leak(Box::new(Catalog { tools, quoters: self.quoters.clone(), problems, ..*self }))
+        Box::leak(Box::new(Catalog { tools, left_out: Vec::new(), quoters: self.quoters.clone(), problems, ..*self }))
+    }
+
+    /// The catalog without the tools that `TOOLS` leaves out, and without the marketplace if there is none.
+    fn chosen(&'static self, config: &Config) -> &'static Catalog {
+        if self.tools.is_empty() || (config.tools.is_everything() && config.marketplace) {
+            return self;
+        }
+        let (sold, left_out): (Vec<_>, Vec<_>) =
+            self.tools.iter().copied().partition(|tool| config.tools.sells(tool.name, tool.own.is_some()));
+        let names: Vec<_> = sold.iter().chain(&left_out).map(|tool| (tool.name, tool.own.is_some())).collect();
+        let mut problems = self.problems.clone();
+        problems.extend(config.tools.unknown(&names).map(|word| format!("TOOLS names {word:?}, which is no tool")));
+        if sold.is_empty() {
+            problems.push("TOOLS leaves no tool to sell".to_owned());
+        }
+        let market = if config.marketplace { self.market } else { &[] };
+        Box::leak(Box::new(Catalog { tools: sold, left_out, market, quoters: self.quoters.clone(), problems, ..*self }))
     }
 
     /// The catalog at the operator's prices. Changed entries are never freed: a process makes them once.
@@ -119,6 +143,7 @@ impl Catalog {
         Box::leak(Box::new(Catalog {
             tools,
             quoters: self.quoters.clone(),
+            left_out: Vec::new(),
             problems: Vec::new(),
             ..*self
         }))
@@ -127,7 +152,9 @@ impl Catalog {
     /// These runners, and one for each of the operator's own services if they have the work of those ([`own::RUNNER`]). Never
     /// freed: a process makes them once.
     pub fn runners(&self, runners: &'static [&'static Runner]) -> &'static [&'static Runner] {
-        let own: Vec<_> = self.iter().copied().filter(|tool| tool.own.is_some()).collect();
+        // Jobs of what is not sold any more go on.
+        let all = self.tools.iter().chain(&self.left_out).copied();
+        let own: Vec<_> = all.filter(|tool| tool.own.is_some()).collect();
         let work = runners.iter().find(|runner| runner.spec.name == own::RUNNER);
         let Some(work) = work.filter(|_| !own.is_empty()) else { return runners };
         let own = own.into_iter().map(|spec| -> &'static Runner { Box::leak(Box::new(Runner { spec, run: work.run })) });
@@ -147,12 +174,12 @@ impl Catalog {
     /// One problem for each name in the configuration that is unknown here: of tools, providers and countries. A function that
     /// sells nothing knows no names, and has none.
     pub fn unknown(&self, config: &Config) -> Vec<String> {
-        if self.tools.is_empty() {
+        if self.tools.is_empty() && self.left_out.is_empty() {
             return Vec::new();
         }
         let mut problems: Vec<String> =
             config.prices.tools.keys().filter_map(|name| self.why_not_priced(name)).collect();
-        problems.extend(self.problems.iter().map(|problem| format!("OWN_TOOLS {problem}")));
+        problems.extend(self.problems.iter().cloned());
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
             let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
@@ -164,7 +191,7 @@ impl Catalog {
             );
         }
         let providers = &config.providers;
-        let asked = [(self.asked)(), own::secrets(&self.tools)].concat();
+        let asked = [(self.asked)(), own::secrets(&self.tools), own::secrets(&self.left_out)].concat();
         let named: [(&str, Vec<&String>); 3] = [
             ("PROVIDER_KEYS", providers.keys.keys().collect()),
             ("PROVIDER_URLS", providers.urls.keys().collect()),
@@ -192,7 +219,7 @@ impl Catalog {
 
     /// Why the operator sets no price of this name; `None` if it is a tool's.
     fn why_not_priced(&self, name: &str) -> Option<String> {
-        let why = if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
+        let why = if let Some(tool) = self.tools.iter().chain(&self.left_out).find(|tool| tool.name == name) {
             if tool.own.is_some() {
                 return Some(format!("PRICES names {name:?}, whose price is set in OWN_TOOLS"));
             }
@@ -657,10 +684,12 @@ mod tests {
         let tools = vec![&FIXED, &COMPUTED, &ASKED, &WITH_FIXED];
         Box::leak(Box::new(Catalog {
             tools,
+            left_out: Vec::new(),
             quoters: Vec::new(),
             providers: |capability| if capability == Capability::Search { vec!["one", "two"] } else { Vec::new() },
             asked: || vec!["one", "two", "register"],
             has_country: |country| country != "XX",
+            market: MARKET,
             problems: Vec::new(),
         }))
     }

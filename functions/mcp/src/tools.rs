@@ -12,7 +12,7 @@ use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use tools::soul::{EXECUTION, PURCHASE};
-use tools::spec::{self, Answer, Catalog, MARKET, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
+use tools::spec::{self, Answer, Catalog, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
 use tools_lookups::lookups;
 
 use crate::reads::{READS, Read, SHORT, SLUG};
@@ -221,11 +221,12 @@ pub fn prefix(config: &Config) -> String {
 /// there are many. Clients that read only the first page reach all of them through one tool, by name.
 pub fn all(config: &Config, catalog: &Catalog) -> Vec<Entry> {
     let prefix = prefix(config);
-    let paid = catalog.iter().chain(MARKET).chain([&TOP_UP]).copied();
+    let paid = catalog.iter().chain(catalog.market).chain([&TOP_UP]).copied();
     let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
     let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
     let kinds = [Call::Prices, Call::Find, Call::Use].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
-    let kinds = kinds.chain(READS.iter().map(Call::Read)).chain(rows);
+    let is_there = |read: &&Read| !catalog.market.is_empty() || !matches!(read.group, "souls" | "seller");
+    let kinds = kinds.chain(READS.iter().filter(is_there).map(Call::Read)).chain(rows);
     kinds
         .map(|kind| {
             let name = match kind {

@@ -46,7 +46,7 @@ fn row(tool: &ToolSpec) -> [String; 5] {
 /// The list as a Markdown table.
 pub(super) fn table(site: &Site) -> String {
     let mut table = "| tool | price | call | what it does | answer |\n|---|---|---|---|---|\n".to_owned();
-    for [title, price, call, summary, answer] in site.listed().chain(MARKET.iter().copied()).map(row) {
+    for [title, price, call, summary, answer] in site.listed().chain(site.catalog.market.iter().copied()).map(row) {
         let call = call.replacen(" /", &format!(" {}/", site.origin), 1);
         table.push_str(&format!("| {title} | {price} | `{call}` | {summary} | {answer} |\n"));
     }

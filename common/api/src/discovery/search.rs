@@ -169,7 +169,7 @@ struct Match {
 
 /// The tools that share a word with the question, best first; without words, all of them in the catalog's order.
 fn matching(catalog: &Catalog, service: &str, asked: &str) -> Vec<(Match, &'static ToolSpec)> {
-    let sold: Vec<&'static ToolSpec> = catalog.iter().chain(MARKET).copied().chain([TOP_UP]).collect();
+    let sold: Vec<&'static ToolSpec> = catalog.iter().chain(catalog.market).copied().chain([TOP_UP]).collect();
     if !Chooser::is_asked(asked) {
         return sold.into_iter().map(|tool| (Match { score: 0.0, fits: true }, tool)).collect();
     }

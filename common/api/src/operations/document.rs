@@ -83,6 +83,10 @@ pub fn document(facts: &Facts<'_>) -> Value {
         routes::of(facts.catalog).map(|route| ((route.method, route.path), route.group)).collect();
     let mut paths = Map::new();
     for operation in super::all_of(facts.catalog) {
+        let is_marketplace = operation.path.starts_with("/v1/soul");
+        if is_marketplace && facts.catalog.market.is_empty() {
+            continue;
+        }
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
         let described = describe(&operation, group, facts, &mut common);

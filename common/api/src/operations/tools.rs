@@ -288,7 +288,7 @@ fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
 
 /// One operation for each path of everything that is sold.
 pub fn operations(catalog: &'static Catalog) -> impl Iterator<Item = Operation> {
-    let sold = catalog.iter().chain(MARKET).copied().chain([TOP_UP]);
+    let sold = catalog.iter().chain(catalog.market).copied().chain([TOP_UP]);
     sold.flat_map(|tool| tool.paths.iter().map(move |path| operation(tool, path)))
 }
 
