@@ -13,6 +13,7 @@ use gate::jobs::store;
 use gate::limits::{Class, SMALL_ANSWER};
 use gate::push::LIFETIME;
 use ledger::payments::settle::relayer::MAX_GAS;
+use local::stack::Background;
 use local::{Options, Stack};
 use market::{slots, soul, trials};
 use platform::connections::Connections;
@@ -389,6 +390,11 @@ struct Deployed {
 
 /// A stack with the published limits, at the beginning of a minute, with its database and its node behind proxies.
 async fn deployed() -> Deployed {
+    deployed_with(Background::Everything).await
+}
+
+/// The same with other work in the background: none writes beside a call whose units are counted.
+async fn deployed_with(background: Background) -> Deployed {
     let database = local::database::start(None).await.expect("a database");
     let database = Proxy::start(&database, Life::immortal()).await;
     let node = Proxy::start(chain().await.rpc_url(), Life::immortal()).await;
@@ -396,7 +402,7 @@ async fn deployed() -> Deployed {
     let clock = Clock::pinned(Timestamp::from_secs(now - now % 60));
     let stack = stack_with(|options| {
         let options = options.with("AWS_ENDPOINT_URL", &database.url).with("CHAIN_RPC_URL", &node.url);
-        Options { clock, ..options.with("RATE_LIMIT_SCALE", "1") }
+        Options { clock, background, ..options.with("RATE_LIMIT_SCALE", "1") }
     })
     .await;
     database.take_seen();
@@ -926,7 +932,7 @@ fn daily_provider_calls_are_limited_across_processes() {
 #[test]
 fn a_held_call_stores_its_input_once() {
     run(async {
-        let it = deployed().await;
+        let it = deployed_with(Background::Worker).await;
         let text = json!({"type": "object", "properties": {"text": {"type": "string", "maxLength": 65_000}}});
         let shop = Shop::with(&it.stack, "held", json!({"executor": "worker", "input_schema": text})).await;
         let payer = Payer::with(&it.stack, 0).await;

@@ -96,7 +96,7 @@ const BEYOND: &str =
 const STEPS: &[(u16, &str)] = &[(404, "not_found"), (409, "invalid_state")];
 
 const CURSOR: Field =
-    Field::optional("cursor", Kind::Text { min: 1, max: 80, format: None }, "next_cursor of the page before");
+    Field::optional("cursor", Kind::Text { min: 0, max: 80, format: None }, "next_cursor of the page before");
 
 static OF_PAGE: &[Member] = &[
     has("variant_id", Shape::Text),
@@ -143,7 +143,8 @@ pub static OPERATIONS: &[Operation] = &[
                 has("next_cursor", Shape::OrNull(&Shape::Text)),
             ]),
         )])
-        .refuses(&[(400, "invalid_cursor")]),
+        .refuses(&[(400, "invalid_cursor")])
+        .beyond_schema("a cursor has to come from a page of yours"),
     Operation::post("/v1/soul/me/goods", "createGood", "Offers a good that you send to buyers")
         .auth(Auth::SoulKey)
         .body(Body::Fields(GOOD))
@@ -190,7 +191,8 @@ pub static OPERATIONS: &[Operation] = &[
                 has("next_cursor", Shape::OrNull(&Shape::Text)),
             ]),
         )])
-        .refuses(&[(400, "invalid_cursor")]),
+        .refuses(&[(400, "invalid_cursor")])
+        .beyond_schema("a cursor has to come from a page of yours"),
     Operation::get("/v1/soul/me/orders/{id}", "getOrder", "An order of one of your goods")
         .auth(Auth::SoulKey)
         .answers(&[Answer::ok("The order", Shape::Object(&[has("order", Shape::Ref(&ORDER))]))])
