@@ -15,6 +15,7 @@ use http::{HeaderMap, Method, Uri};
 use local::{Options, Stack};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
+use tools::spec::MARKET;
 
 use crate::support::{Answer, Payer, books, crashes, run, stack_with};
 
@@ -87,7 +88,9 @@ async fn answer(State(service): State<Service>, method: Method, uri: Uri, header
         "recovers" if count == 1 => json(503, "{}"),
         "key_refused" => json(401, r#"{"error": "bad key sk_live_123"}"#),
         "unknown_city" => json(404, r#"{"error": "no such city"}"#),
-        "moves" => Response::builder().status(302).header("location", "http://169.254.169.254/").body(Body::empty()).unwrap(),
+        "moves" => {
+            Response::builder().status(302).header("location", "http://169.254.169.254/").body(Body::empty()).unwrap()
+        }
         "page" => ([("content-type", "text/html")], "<html>hello</html>").into_response(),
         "lies" => ([("content-type", "application/json")], "<html>hello</html>").into_response(),
         "huge" => json(200, &format!("\"{}\"", "a".repeat(2_000_000))),
@@ -101,7 +104,9 @@ async fn answer(State(service): State<Service>, method: Method, uri: Uri, header
             .header("content-length", "1000")
             .body(Body::from_stream(futures_util::stream::iter([Ok("{"), Err(std::io::Error::other("gone"))])))
             .unwrap(),
-        "picture" => ([("content-type", "image/png")], [&b"\x89PNG\r\n\x1a\n"[..], &[7; 200_000]].concat()).into_response(),
+        "picture" => {
+            ([("content-type", "image/png")], [&b"\x89PNG\r\n\x1a\n"[..], &[7; 200_000]].concat()).into_response()
+        }
         _ => json(200, &json!({"city": uri.path().rsplit('/').next(), "degrees": 21}).to_string()),
     }
 }
@@ -111,7 +116,13 @@ async fn selling(tools: &[Value]) -> Stack {
 }
 
 fn sold(options: Options, tools: &[Value]) -> Options {
-    options.with("OWN_TOOLS", json!({"tools": tools}).to_string()).with("PROVIDER_KEYS", r#"{"weather_key": "s3cret"}"#)
+    let tools = json!({"tools": tools}).to_string();
+    // A key that nothing uses would stop the start.
+    let options = match tools.contains("weather_key") {
+        true => options.with("PROVIDER_KEYS", r#"{"weather_key": "s3cret"}"#),
+        false => options,
+    };
+    options.with("OWN_TOOLS", tools)
 }
 
 fn path(name: &str) -> String {
@@ -140,17 +151,21 @@ fn a_service_is_sold_like_any_tool() {
         let key = json!({"headers": {"authorization": {"secret": "weather_key", "prefix": "Bearer "}}});
         let stack = selling(&[service.tool("weather", json!({"constants": key}))]).await;
         let payer = Payer::new(&stack).await;
-        let input = json!({"city": "Aix/../en Provence", "days": 3});
+        let input = json!({"city": "Aix en Provence é?&#", "days": 3});
         let bought = payer.buy(&path("weather"), &input).await;
         assert_eq!(bought.status, 200, "{}", bought.text);
         let body = bought.json();
-        assert_eq!(body["data"]["result"], json!({"city": "Aix%2F..%2Fen%20Provence", "degrees": 21}), "{body}");
+        assert_eq!(
+            body["data"]["result"],
+            json!({"city": "Aix%20en%20Provence%20%C3%A9%3F%26%23", "degrees": 21}),
+            "{body}"
+        );
         assert_eq!(body["data"]["tool"], "weather", "{body}");
 
         let got = service.got();
         let [request] = &got[..] else { panic!("{got:?}") };
         assert_eq!((request.method.as_str(), request.header("authorization")), ("GET", "Bearer s3cret"));
-        assert_eq!(request.uri.to_string(), "/weather/Aix%2F..%2Fen%20Provence?days=3");
+        assert_eq!(request.uri.to_string(), "/weather/Aix%20en%20Provence%20%C3%A9%3F%26%23?days=3");
         trusts(&payer, &service, request, &body).await;
 
         // Wherever tools are listed, or named in an owner's rules.
@@ -172,6 +187,10 @@ fn a_service_is_sold_like_any_tool() {
         let wrong = payer.client.post(&path("weather"), &[], &json!({"days": "x"})).await;
         assert_eq!(wrong.error().0, 400, "{}", wrong.text);
         assert!(wrong.text.contains("city") && !wrong.text.contains("s3cret"), "{}", wrong.text);
+        for city in ["..", "a/b", "a%2fb", ""] {
+            let wrong = payer.client.post(&path("weather"), &[], &json!({"city": city})).await;
+            assert_eq!(wrong.error(), (400, "invalid_request".to_owned()), "{city}");
+        }
         assert_eq!(service.got().len(), 1);
         let nothing = payer.client.post(&path("weather_of_mars"), &[], &input).await;
         assert_eq!(nothing.error(), (404, "not_found".to_owned()));
@@ -191,7 +210,7 @@ async fn trusts(payer: &Payer, service: &Service, request: &Got, bought: &Value)
     key.verify(format!("{header}.{claims}").as_bytes(), &base64_any(signature).unwrap()).expect("a signature");
     let claims = json(claims);
     assert_eq!(claims["htm"], "GET");
-    assert_eq!(claims["htu"], format!("{}/weather/Aix%2F..%2Fen%20Provence", service.origin));
+    assert_eq!(claims["htu"], format!("{}/weather/Aix%20en%20Provence%20%C3%A9%3F%26%23", service.origin));
     assert_eq!(claims["body_sha256"], base64_url(&sha256(&request.body)));
     assert_eq!(claims["amount_usdc"], "0.002000");
     assert_eq!(claims["sub"], payer.agent().to_string());
@@ -213,7 +232,7 @@ fn what_a_service_gets_wrong_costs_nothing() {
             ("lies", 1, "provider_unavailable"),
             ("huge", 1, "provider_unavailable"),
             ("other_schema", 1, "provider_unavailable"),
-            ("key_refused", 1, "provider_auth"),
+            ("key_refused", 1, "provider_unavailable"),
             ("unknown_city", 1, "invalid_input"),
         ];
         let tools: Vec<Value> = kinds
@@ -263,7 +282,7 @@ fn limits_hold_for_all_buyers_together() {
         let done = answers.iter().filter(|answer| answer.status == 200).count();
         assert_eq!((done, service.got().len()), (3, 3));
         let refused = answers.iter().find(|answer| answer.status != 200).expect("a refusal");
-        assert_eq!(refused.json()["error"], "rate_limited", "{}", refused.text);
+        assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
         assert_eq!(credits(&stack, &payer).await, CREDITS - 3 * PRICE);
 
         // An answer that is kept is sold again without asking.
@@ -277,10 +296,10 @@ fn limits_hold_for_all_buyers_together() {
 }
 
 #[test]
-fn a_long_answer_is_a_file_and_a_long_time_is_a_job() {
+fn a_picture_is_a_file_of_its_job() {
     run(async {
         let service = Service::start().await;
-        let tool = service.tool("picture", json!({"answers": ["image/png"], "deadline_seconds": 60, "category": "pictures"}));
+        let tool = service.tool("picture", json!({"answers": ["image/png"], "category": "pictures"}));
         let stack = selling(&[tool]).await;
         let (payer, token) = rich(&stack).await;
         let accepted = call(&payer, &token, "picture", &json!({"city": "Lyon"})).await;
@@ -289,7 +308,12 @@ fn a_long_answer_is_a_file_and_a_long_time_is_a_job() {
         let job = payer.finished(&id).await;
         assert_eq!(job["result"], json!({"content_type": "image/png", "bytes": 200_008, "file": "answer"}), "{job}");
         let file = payer.get(&format!("/v1/requests/{id}/files/answer")).await;
-        assert_eq!((file.status, file.header("content-type")), (200, Some("image/png")), "{:?}", file.header("location"));
+        assert_eq!(
+            (file.status, file.header("content-type")),
+            (200, Some("image/png")),
+            "{:?}",
+            file.header("location")
+        );
         assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
     });
 }
@@ -304,7 +328,8 @@ fn a_service_that_must_not_be_asked_twice_survives_crashes() {
             let tool = service.tool("orders", json!({"method": "POST"}));
             let prepare = |options: Options| sold(options, std::slice::from_ref(&tool));
             let input = json!({"city": "Lyon"});
-            let resumed = crashes::resume(step, arrives, prepare, (CREDITS, "/v1/tools/own/orders", &input)).await;
+            let resumed =
+                crashes::resume_at_fixed_price(step, arrives, prepare, (CREDITS, "/v1/tools/own/orders", &input)).await;
             let label = format!("step {step}, arrives: {arrives}: {}", resumed.job);
             let asked = service.got().len();
             assert!(asked <= 1, "{label}");
@@ -334,7 +359,12 @@ fn settings_that_are_wrong_stop_the_start_with_every_problem() {
         let chain = crate::support::chain().await;
         let options = Options::in_memory(chain).with("OWN_TOOLS", tools.to_string());
         let error = Stack::start(options).await.err().expect("it does not start").to_string();
-        for problem in ["/tools/0/name is the name of another tool", "/tools/1/price must be", "/tools/1/pirce", "/tools/1/address"] {
+        for problem in [
+            "/tools/0/name is the name of another tool",
+            "/tools/1/price must be",
+            "/tools/1/pirce",
+            "/tools/1/address",
+        ] {
             assert!(error.contains(problem), "{problem} in {error}");
         }
     });
@@ -351,7 +381,8 @@ fn a_tool_of_an_mcp_server_is_sold() {
         let id = &body["id"];
         if method == "initialize" {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}});
-            return ([("mcp-session-id", "s1")], axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result}))).into_response();
+            return ([("mcp-session-id", "s1")], axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result})))
+                .into_response();
         }
         if headers.get("mcp-session-id").is_none_or(|session| session != "s1") {
             return http::StatusCode::NOT_FOUND.into_response();
@@ -383,5 +414,69 @@ fn a_tool_of_an_mcp_server_is_sold() {
         let asked = server.0.lock().expect("a lock").clone();
         assert_eq!((asked.get("initialize"), asked.get("tools/call")), (Some(&1), Some(&2)), "{asked:?}");
         assert_eq!(credits(&stack, &payer).await, CREDITS - 2 * PRICE);
+    });
+}
+
+/// A deployment that sells its own service and one tool beside it: what it leaves out is nowhere.
+#[test]
+fn what_is_not_chosen_is_nowhere() {
+    run(async {
+        let service = Service::start().await;
+        let weather = service.tool("weather", json!({}));
+        let stack = stack_with(|options| {
+            let options = sold(options, std::slice::from_ref(&weather));
+            options.with("TOOLS", "own,vin_decode").with("MARKETPLACE", "false")
+        })
+        .await;
+        let payer = Payer::with(&stack, 0).await;
+        let client = &payer.client;
+        let kept = ["vin_decode", "weather"];
+        let left_out: Vec<_> = catalog::CATALOG.iter().copied().filter(|tool| !kept.contains(&tool.name)).collect();
+        for tool in left_out.iter().copied().chain(MARKET.iter().copied()) {
+            let path = tool.path().replace("{slug}", "somebody").replace("{service}", "something");
+            let answer = client.post(&path, &[], &tool.example()).await;
+            assert_eq!(answer.error(), (404, "not_found".to_owned()), "{path}");
+        }
+        for (path, named) in [
+            ("/v1/tools/own/weather", json!({"city": "Lyon"})),
+            ("/v1/tools/lookup/vin", json!({"vin": "1HGCM82633A004352"})),
+        ] {
+            assert_eq!(client.post(path, &[], &named).await.status, 402, "{path}");
+        }
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+        let accept = [("accept", "application/json, text/event-stream")];
+        let mcp = client.post("/mcp", &accept, &list).await.text;
+        assert!(mcp.contains("_weather") && !mcp.contains("web_read") && !mcp.contains("soul"), "{mcp}");
+        for page in
+            ["/openapi.json", "/pricing", "/llms.txt", "/skill.md", "/.well-known/x402", "/v1/tools/discover?limit=200"]
+        {
+            let answer = client.get(page, &[]).await;
+            assert_eq!(answer.status, 200, "{page}: {}", answer.text);
+            let described = serde_json::from_str::<Value>(&answer.text).unwrap_or_default();
+            let is_shown = |path: &str| match page {
+                // Free routes have some of the paths, and others lie below.
+                "/openapi.json" => !described["paths"][path]["post"].is_null(),
+                _ => answer.text.match_indices(path).any(|(at, _)| {
+                    let next = answer.text[at + path.len()..].chars().next();
+                    next.is_none_or(|next| !matches!(next, '/' | '-' | 'a'..='z'))
+                }),
+            };
+            let shown: Vec<&str> = left_out.iter().map(|tool| tool.path()).filter(|path| is_shown(path)).collect();
+            assert_eq!(shown, [""; 0], "{page}");
+        }
+        for path in ["/v1/soul/search?q=a", "/v1/soul", "/v1/soul/me", "/v1/soul/templates"] {
+            assert_eq!(client.get(path, &[]).await.error(), (404, "not_found".to_owned()), "{path}");
+        }
+        let soul = json!({"name": "Counter", "slug": "counter", "soul_md": "# Counter\n\nYou count words."});
+        assert_eq!(client.post("/v1/soul/register", &[], &soul).await.status, 404);
+
+        let closed = stack_with(|options| options.with("REGISTRATION", "closed")).await;
+        let refused = Payer::with(&closed, 0).await.client.post("/v1/soul/register", &[], &soul).await;
+        assert_eq!(refused.error(), (403, "registration_closed".to_owned()), "{}", refused.text);
+
+        let chain = crate::support::chain().await;
+        let options = Options::in_memory(chain).with("TOOLS", "web_raed,-emial*");
+        let error = Stack::start(options).await.err().expect("it does not start").to_string();
+        assert!(error.contains("TOOLS names \"web_raed\"") && error.contains("TOOLS names \"emial*\""), "{error}");
     });
 }

@@ -134,6 +134,7 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
         input,
         locked: Default::default(),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,
         token: None,

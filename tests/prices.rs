@@ -104,7 +104,7 @@ fn every_list_and_every_402_shows_the_operators_prices() {
                         assert_eq!(product["default_price"]["unit_amount"], price.micro() / 10_000, "{name}");
                     }
                 }
-                Price::Of { .. } | Price::Asked { .. } => assert!(product.is_none(), "{name}"),
+                Price::Of { .. } | Price::Own(_) | Price::Asked { .. } => assert!(product.is_none(), "{name}"),
             }
             if tool.quote_path.is_none() {
                 let key: &[(&str, &str)] = if tool.needs_key { &[("idempotency-key", "one")] } else { &[] };

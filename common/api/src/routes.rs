@@ -357,12 +357,18 @@ async fn dry_runs(request: Request, next: Next) -> Response {
     if changes { refused(&request, refusal) } else { next.run(request).await }
 }
 
+/// Marks the answer of a router that has no such route.
+#[derive(Clone, Copy, Debug)]
+pub struct Unrouted;
+
 /// The answer to a request without a route.
 pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
     let allow = allowed(path).filter(|allow| allow.split(", ").all(|method| method != request.method().as_str()));
     // A function that does not answer a method that the table names does not sell it: this deployment has switched it off.
-    refused(&request, allow.map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+    let mut answer = refused(&request, allow.map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }));
+    answer.extensions_mut().insert(Unrouted);
+    answer
 }
 
 /// A group that this deployment has switched off: no path is there.

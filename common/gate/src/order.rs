@@ -460,8 +460,7 @@ pub fn ignored(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<String> {
         of_receipt().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone()))).collect();
     let takes_others = tool.own.is_some_and(upstream::Tool::takes_others);
     let unknown = if takes_others { Vec::new() } else { input::unknown(tool.input, &also, body) };
-    let unread =
-        unknown.into_iter().chain(input::unknown(RECEIPT_FIELDS, &[], &attached));
+    let unread = unknown.into_iter().chain(input::unknown(RECEIPT_FIELDS, &[], &attached));
     unread.map(|unread| unread.path).take(MAX_IGNORED).collect()
 }
 

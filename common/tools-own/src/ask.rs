@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use base::digest::sha256;
 use base::encoding::base64_url;
-use base::ids::ReceiptId;
 use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use platform::config::Redacted;
 use platform::http::log;
@@ -43,7 +42,12 @@ struct Read {
 
 impl Read {
     fn as_response(&self) -> Response<'_> {
-        Response { status: self.status, content_type: self.content_type.as_deref(), length: self.length, body: &self.body }
+        Response {
+            status: self.status,
+            content_type: self.content_type.as_deref(),
+            length: self.length,
+            body: &self.body,
+        }
     }
 }
 
@@ -132,13 +136,17 @@ async fn filled(toolbox: &Toolbox, tool: &Tool, request: &Request) -> Result<Rea
     }
     request.filled(|name| secrets.get(name).map(|secret| secret.expose())).map_err(|problem| {
         log::failure(&format!("{} cannot be asked", tool.name), &problem);
-        ToolError::unavailable(Unavailable::ProviderNotConfigured, "this deployment's key for the service cannot be used")
+        ToolError::unavailable(
+            Unavailable::ProviderNotConfigured,
+            "this deployment's key for the service cannot be used",
+        )
     })
 }
 
 /// A public host, through the guarded client: its address must be public, too.
 async fn public(toolbox: &Toolbox, ready: Ready, left: Duration) -> Result<Read, Answered> {
-    let asked = toolbox.fetcher.exchange_within(left, ready.method.as_str(), &ready.url, &ready.headers, ready.body).await;
+    let asked =
+        toolbox.fetcher.exchange_within(left, ready.method.as_str(), &ready.url, &ready.headers, ready.body).await;
     let answer = asked.map_err(|error| {
         use platform::net::FetchError;
         match error {
@@ -215,9 +223,8 @@ fn call_token(toolbox: &Toolbox, task: &Task, ready: &Ready) -> String {
         "htu": without_query,
         "body_sha256": base64_url(&sha256(&ready.body)),
     });
-    if let Some(funds) = &task.funds {
-        claims["wallet"] = Value::String(funds.wallet.to_string());
-        claims["receipt_id"] = Value::String(ReceiptId::of(task.request_id, funds.at).as_str().to_owned());
+    if let Some(receipt) = &task.receipt_id {
+        claims["receipt_id"] = Value::String(receipt.as_str().to_owned());
     }
     let header = json!({"alg": "EdDSA", "typ": "JWT", "kid": signer.key_id()});
     let signed = format!("{}.{}", base64_url(header.to_string().as_bytes()), base64_url(claims.to_string().as_bytes()));

@@ -667,6 +667,7 @@ mod tests {
                 locked: quoted.as_object().cloned().unwrap(),
                 price: Usdc::ZERO,
                 request_id,
+                receipt_id: None,
                 agent,
                 wallet_signed: true,
                 token: None,

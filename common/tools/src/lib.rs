@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
-use base::ids::{AgentId, RequestId, TokenId};
+use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use evm::Address;
@@ -87,6 +87,8 @@ pub struct Task {
     pub price: Usdc,
     /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
+    /// The receipt of the call; none for a call that another job's work makes.
+    pub receipt_id: Option<ReceiptId>,
     /// The agent that called the tool, directly or through its own job.
     pub agent: AgentId,
     /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls that the

@@ -42,7 +42,8 @@ pub fn secrets(tools: &[&'static ToolSpec]) -> Vec<&'static str> {
 
 fn spec(tool: upstream::Tool) -> &'static ToolSpec {
     let tool: &'static upstream::Tool = Box::leak(Box::new(tool));
-    let direct = tool.deadline <= DIRECT;
+    // Long answers of other types than JSON become files, which only the worker writes.
+    let direct = tool.deadline <= DIRECT && !tool.answers_bytes();
     let path: &'static str = leaked(format!("{PATH}{}", tool.name));
     Box::leak(Box::new(ToolSpec {
         name: &tool.name,
@@ -134,7 +135,10 @@ mod tests {
     fn entries_are_made_of_the_settings() {
         let tools = read(TWO, &NOTHING).unwrap();
         let [parcel, render] = tools[..] else { panic!("two tools") };
-        assert_eq!((parcel.name, parcel.path(), parcel.answer), ("parcel_status", "/v1/tools/own/parcel_status", Answer::Direct));
+        assert_eq!(
+            (parcel.name, parcel.path(), parcel.answer),
+            ("parcel_status", "/v1/tools/own/parcel_status", Answer::Direct)
+        );
         assert_eq!((render.answer, render.price.usual()), (Answer::Queued, Usdc::from_micro(10_000)));
         assert_eq!(secrets(&tools), ["parcel_key"]);
         let input = |value: Value| value.as_object().unwrap().clone();
@@ -149,9 +153,14 @@ mod tests {
 
     #[test]
     fn every_problem_is_told() {
-        let wrong = TWO.replace("\"0.01\",\n         \"method\": \"GET\"", "\"free\",\n         \"method\": \"GET\"").replace("render", "soul");
-        let problems = read(&wrong, &NOTHING).unwrap_err();
+        let wrong = TWO
+            .replace("\"0.01\",\n         \"method\": \"GET\"", "\"free\",\n         \"method\": \"GET\"")
+            .replace("render", "soul");
+        let problems = read(&wrong, &NOTHING).err().unwrap();
         assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems.iter().any(|problem| problem.starts_with("/tools/1/name is the name of another tool")), "{problems:?}");
+        assert!(
+            problems.iter().any(|problem| problem.starts_with("/tools/1/name is the name of another tool")),
+            "{problems:?}"
+        );
     }
 }

@@ -13,12 +13,12 @@ use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
 use platform::store::lists::List;
-use platform::store::{BoxFuture, Write};
+use platform::store::{BoxFuture, StoreError, Write};
 use serde_json::{Map, Value};
 
 use crate::own;
-use crate::{Runner, Toolbox};
 use crate::quoting::{CheckNamed, Quoter};
+use crate::{Runner, Toolbox};
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
@@ -157,7 +157,8 @@ impl Catalog {
         let own: Vec<_> = all.filter(|tool| tool.own.is_some()).collect();
         let work = runners.iter().find(|runner| runner.spec.name == own::RUNNER);
         let Some(work) = work.filter(|_| !own.is_empty()) else { return runners };
-        let own = own.into_iter().map(|spec| -> &'static Runner { Box::leak(Box::new(Runner { spec, run: work.run })) });
+        let own =
+            own.into_iter().map(|spec| -> &'static Runner { Box::leak(Box::new(Runner { spec, run: work.run })) });
         Box::leak(runners.iter().copied().chain(own).collect::<Vec<_>>().into_boxed_slice())
     }
 
@@ -276,6 +277,9 @@ pub type CheckPayer = for<'a> fn(&'a Toolbox, Option<AgentId>) -> BoxFuture<'a, 
 /// ends before its first run: a lock names its job and is free when that job has ended.
 pub type Claims = for<'a> fn(&'a Toolbox, Claiming<'a>) -> BoxFuture<'a, Result<Vec<Write>, ApiError>>;
 
+/// Takes back what was claimed for a job that came to nothing.
+pub type Release = for<'a> fn(&'a Toolbox, RequestId) -> BoxFuture<'a, Result<(), StoreError>>;
+
 /// The call that is being claimed.
 #[derive(Clone, Copy)]
 pub struct Claiming<'a> {
@@ -345,6 +349,9 @@ pub struct ToolSpec {
     pub check_stored: CheckNamed,
     /// What it writes itself in the transaction that claims a call.
     pub claims: Claims,
+    /// Takes that back when a job has come to nothing: its payment was refused or released. Done once at best, so something else has
+    /// to find what it missed.
+    pub release: Release,
     /// Members of the body that nothing reads are refused instead of named: a misspelt one would change what is sent.
     pub strict: bool,
     /// A call has to have an `Idempotency-Key`: what it does cannot be taken back, and a repeat without one would do it twice.
@@ -517,6 +524,7 @@ impl ToolSpec {
         check_payer: |_, _| Box::pin(async { Ok(()) }),
         check_stored: |_, _, _, _, _| Box::pin(async { Ok(()) }),
         claims: |_, _| Box::pin(async { Ok(Vec::new()) }),
+        release: |_, _| Box::pin(async { Ok(()) }),
         strict: false,
         needs_key: false,
         may_include: None,

@@ -51,7 +51,8 @@ fn wanted() -> Result<Wanted, String> {
             Some(("--mcp", value)) => wanted.mcp = Some(value.to_owned()),
             Some(("--price", value)) => wanted.price = Some(value.to_owned()),
             Some(("--only", value)) => {
-                wanted.only = value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
+                wanted.only =
+                    value.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
             }
             Some(("--server", value)) => wanted.server = Some(value.to_owned()),
             Some(("--prefix", value)) => wanted.prefix = Some(value.to_owned()),
@@ -109,7 +110,8 @@ async fn run() -> Result<String, String> {
     }
     let replaced = put(&mut settings, &imported)?;
     let own = settings["OWN_TOOLS"].to_string();
-    tools::own::read(&own, &CATALOG).map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
+    tools::own::read(&own, &CATALOG)
+        .map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
     let text = format!("{settings:#}\n");
     if wanted.dry_run {
         return Ok(format!("{text}{told}"));
@@ -170,9 +172,11 @@ fn told(imported: &Imported) -> String {
 
 async fn document(source: &str) -> Result<Value, String> {
     let text = if source.starts_with("https://") || source.starts_with("http://") {
-        let request = http::Request::get(source).header("accept", "application/json, application/yaml, */*").body(Vec::new());
+        let request =
+            http::Request::get(source).header("accept", "application/json, application/yaml, */*").body(Vec::new());
         let request = request.map_err(|error| format!("{source}: {error}"))?;
-        let answer = PlainHttp::new(None).lasting(TIMEOUT).send(request).await.map_err(|error| format!("{source}: {error}"))?;
+        let answer =
+            PlainHttp::new(None).lasting(TIMEOUT).send(request).await.map_err(|error| format!("{source}: {error}"))?;
         if answer.status != 200 {
             return Err(format!("{source} answered {}; of a redirect, give the last address", answer.status));
         }
@@ -189,7 +193,9 @@ async fn tools_of(address: &str, secret: Option<&str>, only: &[String]) -> Resul
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("PROVIDER_KEYS: {error}"))?,
         Err(_) => Map::new(),
     };
-    let use_of = |secret: &str| Constant::Secret(upstream::SecretUse { secret: secret.to_owned(), prefix: "Bearer ".to_owned(), base64: false });
+    let use_of = |secret: &str| {
+        Constant::Secret(upstream::SecretUse { secret: secret.to_owned(), prefix: "Bearer ".to_owned(), base64: false })
+    };
     let headers = secret.map(|secret| ("authorization".to_owned(), use_of(secret))).into_iter().collect();
     let server = Server { address: address.to_owned(), private: true };
     let target = McpTarget { server, tool: String::new(), headers };

@@ -29,7 +29,7 @@ pub struct Facts<'a> {
     /// Unavailable tools; they are described too, and marked.
     pub lacking: &'a Lacking,
     /// The tools, at the operator's prices.
-    pub catalog: &'a Catalog,
+    pub catalog: &'static Catalog,
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
@@ -197,7 +197,7 @@ fn describe(operation: &Operation, group: &str, facts: &Facts<'_>, common: &mut 
     if !operation.about.is_empty() {
         described["description"] = json!(operation.about);
     }
-    if let Some(body) = request_body(operation, &mut common.writer) {
+    if let Some(body) = request_body(operation, facts.catalog, &mut common.writer) {
         described["requestBody"] = body;
     }
     if !operation.beyond_schema.is_empty() {
@@ -374,7 +374,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
     }
 }
 
-fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
+fn request_body(operation: &Operation, catalog: &Catalog, writer: &mut Writer) -> Option<Value> {
     let is_needed = |schema: &Value| schema.get("required").is_some();
     let json_body = |required: bool, mut schema: Value| {
         let example = schema.as_object_mut().and_then(|schema| schema.remove("example"));
@@ -399,7 +399,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
             json_body(is_needed(&schema), schema)
         }
         Body::Json { schema, required } => json_body(required, schema()),
-        Body::Tools { schema, required } => json_body(required, schema(&facts.catalog.names())),
+        Body::Tools { schema, required } => json_body(required, schema(&catalog.names())),
         Body::Rpc(schema) => json_body(true, schema()),
         Body::Sold => {
             let tool = operation.sells?;

@@ -68,6 +68,9 @@ const PAID: [(u16, &str); 19] = [
     (503, "service_paused"),
     (503, "provider_unavailable"),
 ];
+/// The refusals of the operator's own services.
+static OF_OWN: LazyLock<Vec<(u16, &'static str)>> =
+    LazyLock::new(|| PAID.into_iter().chain([(400, "invalid_input")]).collect());
 /// Refusals only for what souls sell.
 const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (400, "invalid_input"),
@@ -316,7 +319,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
             .headers(HEADERS)
             .body(Body::Sold)
             .answers(answers)
-            .refuses(REFUSALS.get(tool.name).map_or(&PAID[..], Vec::as_slice))
+            .refuses(REFUSALS.get(tool.name).map_or(&OF_OWN[..], Vec::as_slice))
             .links(links)
     }
 }

@@ -66,7 +66,8 @@ mod tests {
         let sold = |text: &'static str| {
             let all = [("web_read", false), ("web_search", false), ("email_send", false), ("parcels", true)];
             let choice = read(text);
-            let sold: Vec<&str> = all.into_iter().filter(|(name, own)| choice.sells(name, *own)).map(|(name, _)| name).collect();
+            let sold: Vec<&str> =
+                all.into_iter().filter(|(name, own)| choice.sells(name, *own)).map(|(name, _)| name).collect();
             sold.join(" ")
         };
         assert_eq!(sold(""), "web_read web_search email_send parcels");
