@@ -448,7 +448,7 @@ fn what_is_not_chosen_is_nowhere() {
         let mcp = client.post("/mcp", &accept, &list).await.text;
         assert!(mcp.contains("_weather") && !mcp.contains("web_read") && !mcp.contains("soul"), "{mcp}");
         for page in
-            ["/openapi.json", "/pricing", "/llms.txt", "/skill.md", "/.well-known/x402", "/v1/tools/discover?limit=200"]
+            ["/openapi.json", "/pricing", "/llms.txt", "/skill.md", "/.well-known/x402", "/v1/tools/discover?limit=50"]
         {
             let answer = client.get(page, &[]).await;
             assert_eq!(answer.status, 200, "{page}: {}", answer.text);
