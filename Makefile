@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read site browse goal spend tour opt-out verify doctor import-snapshot import-products test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
+.PHONY: help run reset read site browse goal spend tour opt-out verify sell doctor import-snapshot import-products test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -44,6 +44,11 @@ import-snapshot: ## Keep a copy of a register: make import-snapshot NAME=ofac AS
 
 import-products: ## Sell what a feed lists: make import-products FILE=feed.csv URL=https://shop.example.com CURRENCY=USD
 	@cargo run --quiet --package local --bin import-products -- "$(FILE)" $(if $(URL),"--url=$(URL)") $(if $(CURRENCY),"--currency=$(CURRENCY)") $(if $(FORCE),--force)
+
+sell: ## Sell a service of yours: make sell OPENAPI=openapi.json ONLY="listPets,GET /pets/{id}" PRICE=0.01 (or MCP=https://…)
+	@cargo run --quiet --package local --bin sell -- $(if $(OPENAPI),"--openapi=$(OPENAPI)") $(if $(MCP),"--mcp=$(MCP)") \
+	    $(if $(PRICE),"--price=$(PRICE)") $(if $(ONLY),"--only=$(ONLY)") $(if $(SERVER),"--server=$(SERVER)") \
+	    $(if $(PREFIX),"--prefix=$(PREFIX)") $(if $(SECRET),"--secret=$(SECRET)") $(if $(PRIVATE),--private) $(if $(DRY),--dry-run)
 
 doctor: ## Compare how the local stack (or, with TABLE_PREFIX set, a deployment) is set with what it needs
 	@local/doctor.sh $(if $(JSON),--json)

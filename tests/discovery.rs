@@ -426,7 +426,7 @@ fn the_official_package_accepts_every_bazaar_extension() {
         let shop = Shop::open(&stack, "sells-by-bazaar").await;
         // A call without the quote that it needs first gets no 402.
         let sold = CATALOG.iter().filter(|tool| tool.quote_path.is_none()).chain([&TOP_UP]);
-        let mut calls: Vec<(String, Value)> = sold.map(|tool| (tool.path().to_owned(), (tool.example)())).collect();
+        let mut calls: Vec<(String, Value)> = sold.map(|tool| (tool.path().to_owned(), tool.example())).collect();
         calls.push((shop.purchase_path(), json!({})));
         calls.push((shop.execute_path(), crate::souls_market::text("two words")));
         let mut challenges = Vec::new();
@@ -451,7 +451,7 @@ fn the_official_package_accepts_every_bazaar_extension() {
             assert_eq!(listed["resourceUrl"], format!("{}{path}", stack.base_url));
             assert_eq!(listed["method"], "POST");
         }
-        assert_eq!(listed[0]["body"], (CATALOG[0].example)());
+        assert_eq!(listed[0]["body"], CATALOG[0].example());
     });
 }
 

@@ -74,6 +74,7 @@
 //! | `sms` | texts: segments, numbers, STOP, limits, AWS and Twilio by contract servers, crashes while sending |
 //! | `money_agrees` | a day of everything: every place that shows what it cost says the same |
 //! | `goals` | goals: planned, spent within a purse, paid back; cancelled, approved, cut off |
+//! | `own` | services of the operator's own: sold, hostile, limited, asked once; crashes |
 //! | `own_jobs` | jobs that no call buys: begun once, charged by their use |
 //! | `voice` | numbers that answer: settings, calls over the exchange, charges, races, calls that agents buy, crashes |
 //! | `email_smtp` | inbound mail by SMTP: who may receive, forged senders, mail sent again |
@@ -121,6 +122,7 @@ mod money_agrees;
 mod network;
 mod notifications;
 mod openapi;
+mod own;
 mod own_jobs;
 mod paid_call;
 mod payouts;

@@ -127,13 +127,14 @@ async fn use_tool_for(stack: &Stack, name: &str, input: Value, time: Duration) -
     let runner = enrichment::runners().into_iter().find(|runner| runner.spec.name == name).expect("a tool");
     let input = base::input::validate(runner.spec.input, input.as_object().unwrap()).expect("an input");
     let toolbox = stack.worker.toolbox.clone();
-    assert_eq!((runner.spec.check)(&input, toolbox.fetcher.policy()), Vec::new(), "{name}");
+    assert_eq!(runner.spec.check(&input, toolbox.fetcher.policy()), Vec::new(), "{name}");
     let task = Task {
         tool: runner.spec,
         price: runner.spec.price.of(&input),
         input,
         locked: Default::default(),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent: AgentId::of(evm::Address::ZERO),
         wallet_signed: true,
         token: None,

@@ -71,6 +71,7 @@ fn the_gateway_has_the_routes_of_the_table() {
         above.map(|path| (group.to_owned(), method.to_owned(), path)).find(|route| deployed.contains(route))
     };
     let table: BTreeSet<_> = routes::all()
+        .chain([routes::OWN])
         .map(|route| {
             let own = (route.group.to_owned(), route.method.to_owned(), route.path.to_owned());
             family(route.group, route.method, route.path).unwrap_or(own)

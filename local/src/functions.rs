@@ -326,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 17] = [
+const IN_SETTINGS_FILE: [&str; 21] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -342,6 +342,10 @@ const IN_SETTINGS_FILE: [&str; 17] = [
     "PURCHASE_PROVIDERS",
     "COMMERCE_MAX_USDC",
     "GOODS_SELLERS",
+    "OWN_TOOLS",
+    "TOOLS",
+    "MARKETPLACE",
+    "REGISTRATION",
     "VOICE_DAILY_MINUTES",
     "HOST_PLACES",
 ];
@@ -440,7 +444,7 @@ impl<'a> Function<'a> {
             chain: self.config.chain.clone(),
             settler: app::settler(&self.app, &self.connections, &keys).await?,
             signer: keys.receipts.clone(),
-            runners: self.ground.runners.unwrap_or(runners),
+            runners: self.app.catalog.runners(self.ground.runners.unwrap_or(runners)),
             toolbox: Arc::new(Toolbox { mail_secret, sealer, signer, buyer, ..self.toolbox()? }),
             sellers: None,
         };

@@ -57,6 +57,7 @@ fn task(toolbox: &Toolbox, agent: AgentId, to: &[Number]) -> Task {
         locked: locked.as_object().expect("members").clone(),
         price: Usdc::from_micro(sms::EACH * to.len() as u64),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent,
         wallet_signed: true,
         token: None,

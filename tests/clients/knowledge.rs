@@ -55,7 +55,7 @@ fn calls(site: &str) -> Value {
 
 /// Every lookup with the catalog's example input. The newer version calls the lookups of its manifest by path.
 fn manifest() -> Vec<Value> {
-    let row = |row: &&lookups::row::Lookup| json!({"name": row.spec.name, "path": row.spec.path(), "input": (row.spec.example)()});
+    let row = |row: &&lookups::row::Lookup| json!({"name": row.spec.name, "path": row.spec.path(), "input": row.spec.example()});
     lookups::ROWS.iter().map(row).collect()
 }
 

@@ -176,6 +176,7 @@ fn a_freeze_stops_the_rest_of_a_send() {
                 locked: json!({"from_address": ada.address}).as_object().expect("members").clone(),
                 price: Usdc::from_micro(2 * EACH),
                 request_id: RequestId::random(),
+                receipt_id: None,
                 agent: ada.payer.agent(),
                 wallet_signed: true,
                 token: None,

@@ -140,6 +140,9 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     providers: catalog::CATALOG.providers,
     asked: catalog::CATALOG.asked,
     has_country: catalog::CATALOG.has_country,
+    left_out: Vec::new(),
+    market: catalog::CATALOG.market,
+    problems: Vec::new(),
 });
 
 /// Finds any price after a read, or none.

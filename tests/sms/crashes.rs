@@ -96,6 +96,7 @@ fn task(toolbox: &Toolbox, agent: AgentId, to: &[(AgentId, Number)]) -> Task {
         locked: locked.as_object().expect("members").clone(),
         price: Usdc::from_micro(FEE + 2 * EACH),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent,
         wallet_signed: true,
         token: None,

@@ -241,6 +241,7 @@ async fn at_another_provider(stack: &Stack, tool: &'static ToolSpec, input: Valu
         },
         price: Usdc::from_micro(FEE + EACH),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent: AgentId::from_bytes(base::digest::random()),
         wallet_signed: true,
         token: None,

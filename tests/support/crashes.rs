@@ -163,12 +163,34 @@ pub async fn resume(
     resume_after(step, last_one_arrives, prepare, async |_: &Stack| {}, bought).await
 }
 
+/// The same for a fixed price, which a token pays without a quote.
+pub async fn resume_at_fixed_price(
+    step: i64,
+    last_one_arrives: bool,
+    prepare: impl Fn(Options) -> Options,
+    bought: (u64, &str, &Value),
+) -> Resumed {
+    let death = Death { step: usize::try_from(step).expect("a number"), last_one_arrives, recipients: 1 };
+    resumed(death, prepare, async |_: &Stack| {}, false, bought).await
+}
+
 /// The same. `set_up` is done in the first process, before the call.
 pub async fn resume_after(
     step: i64,
     last_one_arrives: bool,
     prepare: impl Fn(Options) -> Options,
     set_up: impl AsyncFn(&Stack),
+    bought: (u64, &str, &Value),
+) -> Resumed {
+    let death = Death { step: usize::try_from(step).expect("a number"), last_one_arrives, recipients: 1 };
+    resumed(death, prepare, set_up, true, bought).await
+}
+
+async fn resumed(
+    Death { step, last_one_arrives, .. }: Death,
+    prepare: impl Fn(Options) -> Options,
+    set_up: impl AsyncFn(&Stack),
+    asks_price: bool,
     (micro, path, body): (u64, &str, &Value),
 ) -> Resumed {
     let database = local::database::start(None).await.expect("a database");
@@ -183,10 +205,14 @@ pub async fn resume_after(
     let payer = Payer::with(&first, 0).await;
     payer.give_credits(&first, micro).await;
     let token = payer.token(&first).await;
-    let unpaid = payer.client.post(path, &[("authorization", &token)], body).await.json();
-    let quote = unpaid["context"]["quote_id"].as_str().unwrap_or_else(|| panic!("{unpaid}"));
-    let named = [("authorization", token.as_str()), ("idempotency-key", "once"), ("x-quote-id", quote)];
-    life.end_after(step);
+    let mut named = vec![("authorization", token.clone()), ("idempotency-key", "once".to_owned())];
+    if asks_price {
+        let unpaid = payer.client.post(path, &[("authorization", &token)], body).await.json();
+        let quote = unpaid["context"]["quote_id"].as_str().unwrap_or_else(|| panic!("{unpaid}"));
+        named.push(("x-quote-id", quote.to_owned()));
+    }
+    let named = borrowed(&named);
+    life.end_after(i64::try_from(step).expect("a number"));
     let before = payer.client.try_post(path, &named, body).await;
     // Nothing is asked meanwhile: that would count as a step.
     for _ in 0..120 {
@@ -202,9 +228,19 @@ pub async fn resume_after(
     local::stack::release_leases(&stack.app.db, stack.app.clock.now()).await.expect("leases");
     let payer = payer.at(&stack);
     let label = format!("step {step}, arrives: {last_one_arrives}");
-    let after = payer.client.post(path, &named, body).await;
-    assert!(matches!(after.status, 200 | 202), "{label}: {} {}", after.status, after.text);
-    let job = payer.finished(after.json()["request_id"].as_str().expect("an id")).await;
+    let after = eventually("an answer", || async {
+        let after = payer.client.post(path, &named, body).await;
+        // The other process may be at work on it.
+        (after.status != 409).then_some(after)
+    })
+    .await;
+    // 503: a call that answers at once has failed, and was paid back.
+    assert!(matches!(after.status, 200 | 202 | 503), "{label}: {} {}", after.status, after.text);
+    let job = payer
+        .finished(
+            after.json().pointer("/data/request_id").unwrap_or(&after.json()["request_id"]).as_str().expect("an id"),
+        )
+        .await;
     let receipts = eventually("the receipt to come to rest", || async {
         let receipts = books::receipts(&stack.app.db, payer.agent()).await;
         (!receipts.is_empty() && receipts.iter().all(Receipt::is_terminal)).then_some(receipts)

@@ -73,8 +73,15 @@ fn validator(place: String, schema: &Value) -> Arc<Validator> {
 /// Returns what is wrong with an answer of one of the service's routes.
 pub fn judge(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
     let path = path.split('?').next().unwrap_or_default();
-    let Some(route) = routes::find(method, path) else { return Ok(()) };
+    // What the operator's own services answer is described by their deployment.
+    let Some(route) = routes::find(method, path).filter(|route| *route != routes::OWN) else { return Ok(()) };
     let described = &CLOSED["paths"][route.path.replace("+}", "}")][method.to_ascii_lowercase()];
+    // A deployment that sells less than everything answers so.
+    let error = || serde_json::from_str::<Value>(&answer.text).map(|body| body["error"].clone()).unwrap_or_default();
+    let is_off = answer.status == 404 && !described["x-payment-info"].is_null() && error() == "not_found";
+    if is_off {
+        return Ok(());
+    }
     let response = led(&CLOSED, &described["responses"][answer.status.to_string()]);
     if response.is_null() {
         return Err(format!("{} does not answer {}", described["operationId"], answer.status));

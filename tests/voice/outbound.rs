@@ -316,6 +316,7 @@ pub(super) fn task(toolbox: &Toolbox, agent: AgentId, to: &Number) -> Task {
         locked: locked.as_object().expect("members").clone(),
         price: Usdc::from_micro(FEE + 2 * MINUTE),
         request_id: RequestId::random(),
+        receipt_id: None,
         agent,
         wallet_signed: true,
         token: None,

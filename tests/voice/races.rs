@@ -166,6 +166,7 @@ fn a_repeated_ring_is_one_call() {
             locked: Map::new(),
             price: Usdc::from_micro(2 * MINUTE),
             request_id: id,
+            receipt_id: None,
             agent: bob.payer.agent(),
             wallet_signed: true,
             token: None,

@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use market::checkout;
 use platform::http::headers::is_dry_run;
 use platform::http::{ApiError, limit, log};
-use tools::spec::{MARKET, TOP_UP};
+use tools::spec::{Catalog, TOP_UP};
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,9 +227,17 @@ const FREE: &[Route] = &[
     Route { group: "meta", method: "GET", path: "/docs/{asset}" },
 ];
 
-/// Every route of the service.
+/// The operator's own services, as the gateway knows them. Their function knows which there are.
+pub const OWN: Route = Route { group: "knowledge", method: "POST", path: "/v1/tools/own/{name}" };
+
+/// Every route of the service itself. Those of the operator's own services ([`OWN`]) depend on the deployment.
 pub fn all() -> impl Iterator<Item = Route> {
-    let sold = CATALOG.iter().chain(MARKET).chain([&TOP_UP]);
+    of(&CATALOG)
+}
+
+/// Every route of a deployment that sells this catalog.
+pub fn of(catalog: &'static Catalog) -> impl Iterator<Item = Route> {
+    let sold = catalog.iter().chain(catalog.market).chain([&TOP_UP]);
     let paid = sold.flat_map(|tool| tool.paths.iter().map(|path| Route { group: tool.group, method: "POST", path }));
     FREE.iter().copied().chain(paid)
 }
@@ -237,6 +245,7 @@ pub fn all() -> impl Iterator<Item = Route> {
 /// The route of a request. Compared from the left, a literal segment wins over a variable one.
 pub fn find(method: &str, path: &str) -> Option<Route> {
     all()
+        .chain([OWN])
         .filter(|route| route.method == method && matches(route.path, path))
         .min_by_key(|route| spelled_out(route.path))
 }
@@ -250,7 +259,7 @@ pub fn group_of(method: &str, path: &str) -> &'static str {
 
 /// The value of `Allow` for a path; `None` for unknown paths.
 fn allowed(path: &str) -> Option<String> {
-    let candidates: Vec<Route> = all().filter(|route| matches(route.path, path)).collect();
+    let candidates: Vec<Route> = all().chain([OWN]).filter(|route| matches(route.path, path)).collect();
     // Routers choose the path pattern first and the method second, so methods of other matching patterns do not count.
     let meant = candidates.iter().map(|route| spelled_out(route.path)).min()?;
     let of_path = candidates.iter().filter(|route| spelled_out(route.path) == meant);
@@ -348,10 +357,23 @@ async fn dry_runs(request: Request, next: Next) -> Response {
     if changes { refused(&request, refusal) } else { next.run(request).await }
 }
 
+/// Marks the answer of a router that has no such route.
+#[derive(Clone, Copy, Debug)]
+pub struct Unrouted;
+
 /// The answer to a request without a route.
 pub async fn unrouted(request: Request) -> Response {
     let path = request.uri().path();
-    refused(&request, allowed(path).map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }))
+    let allow = allowed(path).filter(|allow| allow.split(", ").all(|method| method != request.method().as_str()));
+    // A function that does not answer a method that the table names does not sell it: this deployment has switched it off.
+    let mut answer = refused(&request, allow.map_or(ApiError::NotFound, |allow| ApiError::MethodNotAllowed { allow }));
+    answer.extensions_mut().insert(Unrouted);
+    answer
+}
+
+/// A group that this deployment has switched off: no path is there.
+pub fn switched_off() -> Router {
+    with_middleware(Router::new().fallback(async |request: Request| refused(&request, ApiError::NotFound)))
 }
 
 /// The error in the path's own format: ACP has its own. Both paths of checkout repeat the request's id.

@@ -39,6 +39,8 @@ pub enum Kind {
     OneOrMore { of: &'static Kind, max: usize },
     /// An object with these members. Other members are dropped, or kept if `open`.
     Object { fields: &'static [Field], open: bool },
+    /// Any value. Its tool checks it against the whole JSON Schema of the input, of which this is the part for the value.
+    Json(&'static Value),
 }
 
 /// Bounds of a number. `above` is exclusive, `min` and `max` are inclusive.
@@ -424,6 +426,7 @@ fn check(kind: &Kind, value: &Value, path: &str, errors: &mut Vec<FieldError>) -
             Some(Value::Object(check_object(fields, *open, object, path, errors)))
         }
         (Kind::Object { .. }, _) => wrong("must be an object".to_owned()),
+        (Kind::Json(_), _) => Some(value.clone()),
     }
 }
 
@@ -521,6 +524,7 @@ fn schema_of(kind: &Kind, closed: bool) -> Value {
             json!({"anyOf": [items, {"type": "array", "items": items, "minItems": 1, "maxItems": max}]})
         }
         Kind::Object { fields, open } => object_schema(fields, closed && !open),
+        Kind::Json(schema) => (*schema).clone(),
     }
 }
 

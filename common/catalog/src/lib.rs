@@ -11,7 +11,7 @@ use platform::providers::sns;
 use tools::Runner;
 use tools::chore::Chore;
 use tools::pages::BROWSER;
-use tools::spec::{Catalog, ToolSpec};
+use tools::spec::{Catalog, MARKET, ToolSpec};
 use tools_email::send as email;
 use tools_lookups::{local, lookups, vehicle_identification};
 use tools_network::providers::unipile;
@@ -30,9 +30,9 @@ macro_rules! sell {
             [vec![$(&$tool::SPEC),+], $($family::specs()),+].concat()
         }
 
-        /// The runner of every tool, in the order of [`CATALOG`].
+        /// The runner of every tool, in the order of [`CATALOG`], then that of the operator's own services.
         pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-            LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+].concat());
+            LazyLock::new(|| [vec![$(&$tool::RUNNER),+], $($family::runners()),+, vec![&tools_own::RUNNER]].concat());
     };
 }
 
@@ -44,6 +44,7 @@ sell! {
 /// Every tool.
 pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     tools: specs(),
+    left_out: Vec::new(),
     quoters: vec![
         &tools_email::quote::QUOTER,
         &tools_sms::quote::QUOTER,
@@ -56,6 +57,8 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     providers,
     asked,
     has_country: number::has_country,
+    market: MARKET,
+    problems: Vec::new(),
 });
 
 /// What the worker does every hour.
@@ -108,7 +111,7 @@ pub const UPDATED: &str = "2026-11-29T00:00:00Z";
 
 #[cfg(test)]
 mod tests {
-    use tools::spec::{Answer, MARKET, Need, TOP_UP};
+    use tools::spec::{Answer, Need, TOP_UP};
 
     use super::*;
     use base::input;
@@ -136,9 +139,9 @@ mod tests {
                 let field = judged.split('.').next();
                 assert!(tool.input.iter().any(|known| Some(known.name) == field), "{}: {judged}", tool.name);
             }
-            let example = (tool.example)();
+            let example = tool.example();
             let kept = input::validate(tool.input, example.as_object().unwrap()).unwrap();
-            assert_eq!((tool.check)(&kept, &FetchPolicy::default()), Vec::new());
+            assert_eq!(tool.check(&kept, &FetchPolicy::default()), Vec::new());
             assert_eq!(CATALOG.find(tool.name).map(|found| found.name), Some(tool.name));
         }
     }
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_entry_has_its_runner() {
-        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).collect();
+        let sold: Vec<&str> = CATALOG.iter().map(|tool| tool.name).chain([tools::own::RUNNER]).collect();
         let done: Vec<&str> = RUNNERS.iter().map(|runner| runner.spec.name).collect();
         assert_eq!(sold, done);
     }

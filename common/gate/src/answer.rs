@@ -4,6 +4,7 @@ use axum::body::{Body, HttpBody};
 use axum::response::Response;
 use base::encoding::base64_standard;
 use base::money::Usdc;
+use base::tool_result::ErrorCode;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderName, HeaderValue, StatusCode};
 use ledger::payments::reason::Reason;
@@ -90,36 +91,50 @@ pub fn topped_up(job: &Job, balance: Usdc, again: bool) -> Value {
     json!({"success": true, "data": data})
 }
 
-/// 503: the work failed after settlement, and the price was credited back.
+/// 503: the work failed after settlement, and the price was credited back. 400 if the input was at fault.
 pub fn credited_back(job: &Job) -> Response {
     let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
     let body = json!({
-        "error": "provider_unavailable",
+        "error": failure(job),
         "message": format!("{message}; the price was credited back"),
         "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
         "request_id": job.request_id,
         "receipt_id": job.receipt_id,
         "credited_usdc": job.credited.unwrap_or_default().to_string(),
     });
-    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
+    failed(job, &body)
+}
+
+/// The code of a call that failed while its caller waited.
+fn failure(job: &Job) -> &'static str {
+    if is_callers_fault(job) { "invalid_input" } else { "provider_unavailable" }
+}
+
+fn is_callers_fault(job: &Job) -> bool {
+    job.error.as_ref().is_some_and(|error| error.code == ErrorCode::InvalidInput)
+}
+
+fn failed(job: &Job, body: &Value) -> Response {
+    if is_callers_fault(job) {
+        return private_json(StatusCode::BAD_REQUEST, body);
+    }
+    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, body);
     // For a new call. A replay of this one gets the same answer.
     response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
     response
 }
 
-/// 503: the work failed before its payment was submitted, so nothing was charged.
+/// 503: the work failed before its payment was submitted, so nothing was charged. 400 if the input was at fault.
 pub fn not_charged(job: &Job) -> Response {
     let message = job.error.as_ref().map_or("the work failed", |error| error.message.as_str());
     let body = json!({
-        "error": "provider_unavailable",
+        "error": failure(job),
         "message": format!("{message}; nothing was charged"),
         "reason": job.error.as_ref().and_then(|error| error.reason.as_deref()),
         "request_id": job.request_id,
         "receipt_id": job.receipt_id,
     });
-    let mut response = private_json(StatusCode::SERVICE_UNAVAILABLE, &body);
-    response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from_static("60"));
-    response
+    failed(job, &body)
 }
 
 /// Adds the settlement headers of both x402 versions once it is known what became of the money. They say only success or

@@ -68,7 +68,7 @@ impl App {
             exposure: Gauge::default(),
             forms: Forms::default(),
             availability: availability::Known::default(),
-            catalog: catalog.priced(&config.prices),
+            catalog: catalog.of(&config),
             config,
         }
     }
@@ -291,7 +291,7 @@ pub async fn engine(
         chain: config.chain.clone(),
         settler,
         signer: keys.receipts.clone(),
-        runners,
+        runners: app.catalog.runners(runners),
         toolbox: Arc::new(toolbox),
         sellers: None,
     };

@@ -99,6 +99,7 @@ impl Gate {
     /// Answers a free request for a quote, for the tool of an asked price. The body is the one of the paid call, as far as
     /// the quote is bound to it.
     pub async fn quote_only(&self, call: Call<'_>) -> Result<GivenQuote, ApiError> {
+        self.check_sold(call.tool)?;
         let caller = self.app.caller_if_proven(call.headers, Scope::Read).await?;
         match &caller {
             Some(caller) => self.count_quote(caller).await?,

@@ -127,8 +127,15 @@ impl Gate {
         self.call_in(call, None).await
     }
 
+    /// Refuses what this deployment does not sell, although its function has a route for it.
+    fn check_sold(&self, tool: &ToolSpec) -> Result<(), ApiError> {
+        let is_left_out = self.app.catalog.left_out.iter().any(|left_out| left_out.name == tool.name);
+        if is_left_out { Err(ApiError::NotFound) } else { Ok(()) }
+    }
+
     /// Like [`Gate::call`]. With a `binding`, the call completes a checkout session.
     async fn call_in(&self, call: Call<'_>, binding: Option<&CheckoutBinding>) -> Result<Response, ApiError> {
+        self.check_sold(call.tool)?;
         // A proof is optional here, but an invalid one is always an error.
         let payment = wire::payment(call.headers).map_err(|wrong| ApiError::field(wrong.header, wrong.message));
         let used_for = match &payment {

@@ -165,7 +165,7 @@ impl<'a> Order<'a> {
         let input = known_input(call.tool, &body)?;
         let attached = input::validate(RECEIPT_FIELDS, &body).map_err(ApiError::InvalidRequest)?;
         let mut wrong = misplaced_guards(call, &body);
-        wrong.extend((call.tool.check)(&input, policy));
+        wrong.extend(call.tool.check(&input, policy));
         if !wrong.is_empty() {
             return Err(ApiError::InvalidRequest(wrong));
         }
@@ -391,7 +391,11 @@ fn known_input(tool: &ToolSpec, body: &Map<String, Value>) -> Result<Map<String,
     if let Some(refusal) = (tool.refuse)(body) {
         return Err(refusal);
     }
-    let input = input::validate(tool.input, body).map_err(ApiError::InvalidRequest)?;
+    let mut input = input::validate(tool.input, body).map_err(ApiError::InvalidRequest)?;
+    if tool.own.is_some_and(upstream::Tool::takes_others) {
+        let others = body.iter().filter(|(name, _)| RECEIPT_FIELDS.iter().all(|field| field.name != name.as_str()));
+        input.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+    }
     if serde_json::to_vec(&input).map_or(0, |input| input.len()) > MAX_INPUT_BYTES {
         return Err(ApiError::PayloadTooLarge { limit_bytes: MAX_INPUT_BYTES });
     }
@@ -405,7 +409,7 @@ fn valid_input(
     policy: &FetchPolicy,
 ) -> Result<Map<String, Value>, ApiError> {
     let input = known_input(tool, body)?;
-    let wrong = (tool.check)(&input, policy);
+    let wrong = tool.check(&input, policy);
     if wrong.is_empty() { Ok(input) } else { Err(ApiError::InvalidRequest(wrong)) }
 }
 
@@ -454,8 +458,9 @@ pub fn ignored(tool: &ToolSpec, body: &Map<String, Value>) -> Vec<String> {
     // Of the receipt's members, only what is inside them.
     let attached: Map<String, Value> =
         of_receipt().filter_map(|name| Some((name.to_owned(), body.get(name)?.clone()))).collect();
-    let unread =
-        input::unknown(tool.input, &also, body).into_iter().chain(input::unknown(RECEIPT_FIELDS, &[], &attached));
+    let takes_others = tool.own.is_some_and(upstream::Tool::takes_others);
+    let unknown = if takes_others { Vec::new() } else { input::unknown(tool.input, &also, body) };
+    let unread = unknown.into_iter().chain(input::unknown(RECEIPT_FIELDS, &[], &attached));
     unread.map(|unread| unread.path).take(MAX_IGNORED).collect()
 }
 

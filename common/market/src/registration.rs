@@ -24,6 +24,13 @@ use super::{Market, soul, view, webhook};
 
 /// Registers a soul (once, if there is an idempotency key) and answers.
 pub async fn answer(market: &Market, sent: &HeaderMap, body: &Map<String, Value>) -> Result<Response, ApiError> {
+    if !market.app.config.registration {
+        return Err(ApiError::Tool {
+            status: StatusCode::FORBIDDEN,
+            code: "registration_closed",
+            message: "this deployment takes no new souls".to_owned(),
+        });
+    }
     let Some(name) = headers::idempotency_key(sent)? else {
         let made = registry::register(market, body, None).await?;
         return Ok(private_json(StatusCode::OK, &shown(market, &made)));

@@ -350,6 +350,7 @@ mod tests {
             locked: Default::default(),
             price: Usdc::ZERO,
             request_id,
+            receipt_id: None,
             agent: AgentId::from_bytes([2; 16]),
             wallet_signed: true,
             token: None,

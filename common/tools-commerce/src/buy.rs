@@ -74,6 +74,7 @@ pub static SPEC: ToolSpec = ToolSpec {
         None => vec![Need::Provider(Capability::Purchases), Need::Goods],
     },
     claims: |toolbox, claiming| Box::pin(buying::claims(toolbox, claiming)),
+    release: |toolbox, request| Box::pin(buying::release(toolbox, request)),
     input: &[
         Field::required(
             "product_url",
@@ -157,6 +158,7 @@ fn output() -> Value {
             },
             "product_title": {"type": "string"},
             "quantity": {"type": "integer"},
+            "labels": {"type": "object", "description": "Of a good of a seller here: the variant's labels"},
         },
     })
 }

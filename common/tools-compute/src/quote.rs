@@ -124,7 +124,7 @@ pub fn expected(plan: &Plan, at: usize, usable: &[&'static ToolSpec], params: &M
     let each = tool.price.of(&known);
     match tool.price {
         Price::Asked { .. } => Usdc::from_micro(each.micro().saturating_mul(units(tool, &known))),
-        Price::Fixed(_) | Price::Of { .. } => each,
+        Price::Fixed(_) | Price::Of { .. } | Price::Own(_) => each,
     }
 }
 

@@ -1000,7 +1000,7 @@ mod tests {
     #[test]
     fn the_input_is_checked_with_its_paths() {
         let with = |name: &str, value: Value| {
-            let mut body = (SPEC.example)();
+            let mut body = SPEC.example();
             body[name] = value;
             wrong(body)
         };
@@ -1011,7 +1011,7 @@ mod tests {
         };
         let content = || json!({"content": "aGVsbG8="});
         let none: [&str; 0] = [];
-        assert_eq!(wrong((SPEC.example)()), none);
+        assert_eq!(wrong(SPEC.example()), none);
         assert_eq!(
             with("to_address", json!(["a@b.test", "bad", "c@d.test", "x y@z.test"])),
             ["to_address.1", "to_address.3"]

@@ -602,7 +602,7 @@ mod tests {
         };
         let of = |to: Value, message: &str| wrong(json!({"to_number": to, "message": message}));
         let none: [&str; 0] = [];
-        assert_eq!(wrong((SPEC.example)()), none);
+        assert_eq!(wrong(SPEC.example()), none);
         assert_eq!(of(json!("14155552671"), "x"), none, "without the plus");
         assert_eq!(of(json!("+19005550123"), "x"), ["to_number"], "premium");
         assert_eq!(of(json!(["+14155552671", "24273", "+1 415 555 2671"]), "x"), ["to_number.1", "to_number.2"]);
@@ -667,6 +667,7 @@ mod tests {
                 locked: quoted.as_object().cloned().unwrap(),
                 price: Usdc::ZERO,
                 request_id,
+                receipt_id: None,
                 agent,
                 wallet_signed: true,
                 token: None,

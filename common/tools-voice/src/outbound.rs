@@ -645,7 +645,7 @@ mod tests {
         };
         let of = |to: Value, objective: &str| wrong(json!({"target_number": to, "objective": objective}));
         let (none, ask): ([&str; 0], _) = ([], "Ask what bread costs.");
-        assert_eq!(wrong((SPEC.example)()), none);
+        assert_eq!(wrong(SPEC.example()), none);
         assert_eq!(of(json!("14155552671"), ask), none, "without the plus");
         assert_eq!(of(json!("+19005550123"), ask), ["target_number"], "premium");
         assert_eq!(of(json!(["+14155552671", "24273"]), ask), ["target_number.1"]);

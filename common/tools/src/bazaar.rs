@@ -56,7 +56,7 @@ pub fn mcp(tool: &ToolSpec, name: &str) -> Value {
             "description": tool.summary,
             "transport": "streamable-http",
             "inputSchema": schema_of(tool),
-            "example": (tool.example)(),
+            "example": tool.example(),
         },
         "output": {"type": "json"},
     });
@@ -72,7 +72,7 @@ pub fn mcp(tool: &ToolSpec, name: &str) -> Value {
 }
 
 fn http_extension(tool: &ToolSpec, body: Value) -> Value {
-    http_body(Some((tool.example)()), body)
+    http_body(Some(tool.example()), body)
 }
 
 fn http_body(example: Option<Value>, body: Value) -> Value {

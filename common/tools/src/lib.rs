@@ -27,6 +27,7 @@ pub mod chore;
 pub mod files;
 pub mod lock;
 mod needs;
+pub mod own;
 pub mod pages;
 pub mod picture;
 pub mod quoting;
@@ -45,7 +46,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::clock::{Clock, Timestamp};
-use base::ids::{AgentId, RequestId, TokenId};
+use base::ids::{AgentId, ReceiptId, RequestId, TokenId};
 use base::money::Usdc;
 pub use base::tool_result::{ErrorCode, Mode, Progress, Source, ToolError, Unavailable};
 use evm::Address;
@@ -86,6 +87,8 @@ pub struct Task {
     pub price: Usdc,
     /// Also the idempotency key sent to providers.
     pub request_id: RequestId,
+    /// The receipt of the call; none for a call that another job's work makes.
+    pub receipt_id: Option<ReceiptId>,
     /// The agent that called the tool, directly or through its own job.
     pub agent: AgentId,
     /// Whether the agent's wallet signed this call (a payment or a proof). False for access tokens and for calls that the
@@ -169,6 +172,8 @@ pub struct Toolbox {
     pub fetcher: Arc<Fetcher>,
     /// Calls the providers that the operator configured.
     pub outbound: Outbound,
+    /// Calls addresses on the operator's own network, which only its settings name.
+    pub plain: PlainHttp,
     /// DNS: mail servers and other records of a domain.
     pub dns: Dns,
     /// Runs the scripts of pages, if configured.
@@ -241,6 +246,7 @@ impl Toolbox {
             fetcher: Arc::new(Fetcher::new(policy, &user_agent).map_err(StoreError::new)?),
             outbound: Outbound::new(http.clone(), signed.clone(), &config.providers, &user_agent)
                 .counted(db.clone(), clock.clone()),
+            plain: http.clone(),
             dns: Dns::new(config.dns_server),
             browser: config.providers.browser_url.clone().map(|url| Browser::new(url, http)),
             model: Model::configured(&config, http, signed),

@@ -12,6 +12,16 @@ impl Toolbox {
     /// What is missing for this call, as text that follows "this deployment has no". `None` if nothing is missing.
     pub async fn lacks(&self, tool: &ToolSpec, input: &Map<String, Value>) -> Result<Option<String>, StoreError> {
         let mut missing = Vec::new();
+        // Of an own service, all secrets.
+        if let Some(own) = tool.own {
+            for name in own.secrets() {
+                let need = Need::Key(name);
+                if !self.has(need).await? {
+                    missing.push(need.to_string());
+                }
+            }
+            return Ok((!missing.is_empty()).then(|| missing.join(", and no ")));
+        }
         for need in (tool.needs)(tool, input) {
             if self.has(need).await? {
                 return Ok(None);

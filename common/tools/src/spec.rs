@@ -13,11 +13,12 @@ use platform::http::ApiError;
 use platform::net::FetchPolicy;
 use platform::providers::model::ModelTool;
 use platform::store::lists::List;
-use platform::store::{BoxFuture, Write};
+use platform::store::{BoxFuture, StoreError, Write};
 use serde_json::{Map, Value};
 
-use crate::Toolbox;
+use crate::own;
 use crate::quoting::{CheckNamed, Quoter};
+use crate::{Runner, Toolbox};
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
@@ -33,6 +34,8 @@ pub const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 pub struct Catalog {
     /// In the order in which agents see them.
     pub tools: Vec<&'static ToolSpec>,
+    /// What `TOOLS` leaves out. Nothing shows or sells it.
+    pub left_out: Vec<&'static ToolSpec>,
     /// The quoters of the tools with asked prices.
     pub quoters: Vec<&'static Quoter>,
     /// The provider names that may be configured for a capability.
@@ -42,14 +45,21 @@ pub struct Catalog {
     pub asked: fn() -> Vec<&'static str>,
     /// Whether a country (ISO 3166-1 alpha-2) has phone numbers.
     pub has_country: fn(&str) -> bool,
+    /// What souls sell: [`MARKET`], or nothing where there is no marketplace.
+    pub market: &'static [&'static ToolSpec],
+    /// What is wrong with `OWN_TOOLS` and `TOOLS`.
+    pub problems: Vec<String>,
 }
 
 pub static NOTHING: Catalog = Catalog {
     tools: Vec::new(),
+    left_out: Vec::new(),
     quoters: Vec::new(),
     providers: |_| Vec::new(),
     asked: Vec::new,
     has_country: |_| true,
+    market: MARKET,
+    problems: Vec::new(),
 };
 
 impl Deref for Catalog {
@@ -63,20 +73,59 @@ impl Deref for Catalog {
 impl Catalog {
     /// The entry with this wire name, including what souls sell.
     pub fn find(&self, name: &str) -> Option<&'static ToolSpec> {
-        self.iter().chain(MARKET).copied().find(|tool| tool.name == name)
+        self.iter().chain(self.market).copied().find(|tool| tool.name == name)
+    }
+
+    /// The wire names of all tools, including what souls sell.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.iter().chain(self.market).map(|tool| tool.name).collect()
     }
 
     /// The wire name of a tool, given that name or one of its paths.
     pub fn name_of(&self, text: &str) -> Option<&'static str> {
         let is_path = |path: &str| path == text || path.strip_prefix("/v1/tools/") == Some(text);
         self.iter()
-            .chain(MARKET)
+            .chain(self.market)
             .find(|tool| tool.name == text || tool.paths.iter().any(|path| is_path(path)))
             .map(|tool| tool.name)
     }
 
-    /// The catalog at the operator's prices. Everything that shows or charges a price has to read it from this one. Changed
-    /// entries are never freed: a process makes them once.
+    /// The catalog as this deployment sells it: at the operator's prices, with the operator's own services, without what it does
+    /// not sell. Everything that
+    /// shows or charges a price has to read it from this one.
+    pub fn of(&'static self, config: &Config) -> &'static Catalog {
+        self.priced(&config.prices).with_own(config.own_tools.as_deref()).chosen(config)
+    }
+
+    /// The catalog with what `OWN_TOOLS` describes. A function that sells nothing needs none of it.
+    fn with_own(&'static self, text: Option<&str>) -> &'static Catalog {
+        let Some(text) = text.filter(|_| !self.tools.is_empty()) else { return self };
+        let (own, problems) = match own::read(text, self) {
+            Ok(own) => (own, Vec::new()),
+            Err(problems) => (Vec::new(), problems.iter().map(|problem| format!("OWN_TOOLS {problem}")).collect()),
+        };
+        let tools = self.tools.iter().copied().chain(own).collect();
+        Box::leak(Box::new(Catalog { tools, left_out: Vec::new(), quoters: self.quoters.clone(), problems, ..*self }))
+    }
+
+    /// The catalog without the tools that `TOOLS` leaves out, and without the marketplace if there is none.
+    fn chosen(&'static self, config: &Config) -> &'static Catalog {
+        if self.tools.is_empty() || (config.tools.is_everything() && config.marketplace) {
+            return self;
+        }
+        let (sold, left_out): (Vec<_>, Vec<_>) =
+            self.tools.iter().copied().partition(|tool| config.tools.sells(tool.name, tool.own.is_some()));
+        let names: Vec<_> = sold.iter().chain(&left_out).map(|tool| (tool.name, tool.own.is_some())).collect();
+        let mut problems = self.problems.clone();
+        problems.extend(config.tools.unknown(&names).map(|word| format!("TOOLS names {word:?}, which is no tool")));
+        if sold.is_empty() {
+            problems.push("TOOLS leaves no tool to sell".to_owned());
+        }
+        let market = if config.marketplace { self.market } else { &[] };
+        Box::leak(Box::new(Catalog { tools: sold, left_out, market, quoters: self.quoters.clone(), problems, ..*self }))
+    }
+
+    /// The catalog at the operator's prices. Changed entries are never freed: a process makes them once.
     pub fn priced(&'static self, prices: &PriceTable) -> &'static Catalog {
         if prices.tools.is_empty() {
             return self;
@@ -94,10 +143,23 @@ impl Catalog {
         Box::leak(Box::new(Catalog {
             tools,
             quoters: self.quoters.clone(),
-            providers: self.providers,
-            asked: self.asked,
-            has_country: self.has_country,
+            left_out: Vec::new(),
+            problems: Vec::new(),
+            ..*self
         }))
+    }
+
+    /// These runners, and one for each of the operator's own services if they have the work of those ([`own::RUNNER`]). Never
+    /// freed: a process makes them once.
+    pub fn runners(&self, runners: &'static [&'static Runner]) -> &'static [&'static Runner] {
+        // Jobs of what is not sold any more go on.
+        let all = self.tools.iter().chain(&self.left_out).copied();
+        let own: Vec<_> = all.filter(|tool| tool.own.is_some()).collect();
+        let work = runners.iter().find(|runner| runner.spec.name == own::RUNNER);
+        let Some(work) = work.filter(|_| !own.is_empty()) else { return runners };
+        let own =
+            own.into_iter().map(|spec| -> &'static Runner { Box::leak(Box::new(Runner { spec, run: work.run })) });
+        Box::leak(runners.iter().copied().chain(own).collect::<Vec<_>>().into_boxed_slice())
     }
 
     /// Stops the start if the configuration has a name that is unknown here, so that a mistyped one does not show at the first
@@ -113,11 +175,12 @@ impl Catalog {
     /// One problem for each name in the configuration that is unknown here: of tools, providers and countries. A function that
     /// sells nothing knows no names, and has none.
     pub fn unknown(&self, config: &Config) -> Vec<String> {
-        if self.tools.is_empty() {
+        if self.tools.is_empty() && self.left_out.is_empty() {
             return Vec::new();
         }
         let mut problems: Vec<String> =
             config.prices.tools.keys().filter_map(|name| self.why_not_priced(name)).collect();
+        problems.extend(self.problems.iter().cloned());
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
             let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
@@ -128,7 +191,8 @@ impl Catalog {
                 }),
             );
         }
-        let (providers, asked) = (&config.providers, (self.asked)());
+        let providers = &config.providers;
+        let asked = [(self.asked)(), own::secrets(&self.tools), own::secrets(&self.left_out)].concat();
         let named: [(&str, Vec<&String>); 3] = [
             ("PROVIDER_KEYS", providers.keys.keys().collect()),
             ("PROVIDER_URLS", providers.urls.keys().collect()),
@@ -156,7 +220,10 @@ impl Catalog {
 
     /// Why the operator sets no price of this name; `None` if it is a tool's.
     fn why_not_priced(&self, name: &str) -> Option<String> {
-        let why = if let Some(tool) = self.tools.iter().find(|tool| tool.name == name) {
+        let why = if let Some(tool) = self.tools.iter().chain(&self.left_out).find(|tool| tool.name == name) {
+            if tool.own.is_some() {
+                return Some(format!("PRICES names {name:?}, whose price is set in OWN_TOOLS"));
+            }
             let fee = tool.fee?;
             return Some(format!("PRICES names {name:?}, whose price is what it may spend; its fee is {fee}"));
         } else if MARKET.iter().any(|tool| tool.name == name) {
@@ -209,6 +276,9 @@ pub type CheckPayer = for<'a> fn(&'a Toolbox, Option<AgentId>) -> BoxFuture<'a, 
 /// without them if they are refused, so **the work looks whether it holds what it claimed**. Nothing takes them back if the job
 /// ends before its first run: a lock names its job and is free when that job has ended.
 pub type Claims = for<'a> fn(&'a Toolbox, Claiming<'a>) -> BoxFuture<'a, Result<Vec<Write>, ApiError>>;
+
+/// Takes back what was claimed for a job that came to nothing.
+pub type Release = for<'a> fn(&'a Toolbox, RequestId) -> BoxFuture<'a, Result<(), StoreError>>;
 
 /// The call that is being claimed.
 #[derive(Clone, Copy)]
@@ -279,6 +349,9 @@ pub struct ToolSpec {
     pub check_stored: CheckNamed,
     /// What it writes itself in the transaction that claims a call.
     pub claims: Claims,
+    /// Takes that back when a job has come to nothing: its payment was refused or released. Done once at best, so something else has
+    /// to find what it missed.
+    pub release: Release,
     /// Members of the body that nothing reads are refused instead of named: a misspelt one would change what is sent.
     pub strict: bool,
     /// A call has to have an `Idempotency-Key`: what it does cannot be taken back, and a repeat without one would do it twice.
@@ -318,6 +391,8 @@ pub struct ToolSpec {
     pub output: fn() -> Value,
     /// Replaces `output` if the schema is derived from the entry.
     pub derived: Option<fn(&ToolSpec) -> Value>,
+    /// The operator's own service that does the work ([`crate::own`]). Then input, price, example and needs are its.
+    pub own: Option<&'static upstream::Tool>,
 }
 
 /// Something that a deployment may lack. A tool that needs it is then refused before a price is quoted.
@@ -373,6 +448,8 @@ pub enum Price {
     /// A price that the tool's quoter computes ([`crate::quoting`]): the price shown when no input is known, and the highest
     /// possible one.
     Asked { usual: Usdc, most: Usdc },
+    /// A price by the input, as the operator's settings describe it, of a tool of its own.
+    Own(&'static upstream::Price),
 }
 
 impl Price {
@@ -381,6 +458,8 @@ impl Price {
         match self {
             Price::Fixed(price) | Price::Asked { usual: price, .. } => *price,
             Price::Of { input: price, usual } => price(input, *usual),
+            // An input without what is measured is refused before its price is asked for ([`ToolSpec::check`]).
+            Price::Own(price) => price.of(&Value::Object(input.clone())).unwrap_or_else(|_| price.highest()),
         }
     }
 
@@ -389,6 +468,7 @@ impl Price {
     fn at(&self, usual: Usdc, included: Option<(Usdc, Usdc)>) -> Price {
         match *self {
             Price::Fixed(_) => Price::Fixed(usual),
+            Price::Own(price) => Price::Own(price),
             Price::Of { input, .. } => Price::Of { input, usual },
             Price::Asked { usual: before, most } => {
                 let (was, is) = included.unwrap_or_default();
@@ -405,6 +485,7 @@ impl Price {
     pub fn usual(&self) -> Usdc {
         match self {
             Price::Fixed(price) | Price::Of { usual: price, .. } | Price::Asked { usual: price, .. } => *price,
+            Price::Own(price) => price.lowest(),
         }
     }
 }
@@ -443,6 +524,7 @@ impl ToolSpec {
         check_payer: |_, _| Box::pin(async { Ok(()) }),
         check_stored: |_, _, _, _, _| Box::pin(async { Ok(()) }),
         claims: |_, _| Box::pin(async { Ok(Vec::new()) }),
+        release: |_, _| Box::pin(async { Ok(()) }),
         strict: false,
         needs_key: false,
         may_include: None,
@@ -461,6 +543,7 @@ impl ToolSpec {
         example: || Value::Null,
         output: || Value::Null,
         derived: None,
+        own: None,
     };
 
     /// Defaults of a direct tool.
@@ -485,7 +568,23 @@ impl ToolSpec {
 
     /// JSON Schema of the body.
     pub fn input_schema(&self) -> Value {
-        base::input::schema(self.input)
+        self.own.map_or_else(|| base::input::schema(self.input), |own| own.input_schema.clone())
+    }
+
+    /// A valid input, shown to agents.
+    pub fn example(&self) -> Value {
+        match self.own {
+            None => (self.example)(),
+            Some(own) => Value::Object(own.example_input().unwrap_or_default()),
+        }
+    }
+
+    /// What is wrong with an input beyond its fields.
+    pub fn check(&self, input: &Map<String, Value>, policy: &FetchPolicy) -> Vec<FieldError> {
+        match self.own {
+            None => (self.check)(input, policy),
+            Some(own) => own.check(input).err().unwrap_or_default(),
+        }
     }
 }
 
@@ -593,10 +692,13 @@ mod tests {
         let tools = vec![&FIXED, &COMPUTED, &ASKED, &WITH_FIXED];
         Box::leak(Box::new(Catalog {
             tools,
+            left_out: Vec::new(),
             quoters: Vec::new(),
             providers: |capability| if capability == Capability::Search { vec!["one", "two"] } else { Vec::new() },
             asked: || vec!["one", "two", "register"],
             has_country: |country| country != "XX",
+            market: MARKET,
+            problems: Vec::new(),
         }))
     }
 

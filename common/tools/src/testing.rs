@@ -41,6 +41,7 @@ pub async fn run(toolbox: &Arc<Toolbox>, runner: &Runner, input: Value) -> Resul
         price: runner.spec.price.of(&input),
         input,
         request_id: RequestId::random(),
+        receipt_id: None,
         agent: AgentId::of(Address::ZERO),
         wallet_signed: true,
         token: None,

@@ -230,6 +230,11 @@ impl Tool {
         }
     }
 
+    /// Whether its input may have other members than its schema names.
+    pub fn takes_others(&self) -> bool {
+        self.input_schema["additionalProperties"] != Value::Bool(false)
+    }
+
     /// Names of all secrets that its requests need, each once.
     pub fn secrets(&self) -> Vec<&str> {
         let constants: Vec<&(String, Constant)> = match &self.target {

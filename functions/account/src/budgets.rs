@@ -9,7 +9,6 @@ use axum::response::Response;
 use base::contact::is_email;
 use base::input::{self, FieldError};
 use base::money::Usdc;
-use catalog::CATALOG;
 use gate::app::App;
 use gate::idempotency::{self, Request};
 use gate::{parse_body, respond};
@@ -21,6 +20,7 @@ use market::soul::{self, Slug};
 use platform::auth::Scope;
 use platform::http::{ApiError, read_body};
 use serde_json::{Map, Value, json};
+use tools::spec::Catalog;
 
 use super::tokens;
 
@@ -65,7 +65,7 @@ pub async fn show(State(app): State<App>, headers: HeaderMap) -> Response {
 pub async fn change(State(app): State<App>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let body = parse_body(&headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-        let change = Change::read(&body).map_err(ApiError::InvalidRequest)?;
+        let change = Change::read(&body, app.catalog).map_err(ApiError::InvalidRequest)?;
         change.check_payees(&app).await?;
         let caller = match change.only_caps() {
             true => app.stopping_caller(&headers, Scope::Write).await?,
@@ -104,7 +104,7 @@ struct Change {
 }
 
 impl Change {
-    fn read(body: &Map<String, Value>) -> Result<Change, Vec<FieldError>> {
+    fn read(body: &Map<String, Value>, catalog: &Catalog) -> Result<Change, Vec<FieldError>> {
         let mut errors = input::only(&KNOWN, &OF_ANSWERS, body, "");
         let change = Change {
             daily: cap(body, "daily", "daily_usdc", &mut errors),
@@ -112,7 +112,7 @@ impl Change {
             alert_at: read(body, "alert_at", share, &mut errors).map(|share| share.unwrap_or(DEFAULT_ALERT_AT)),
             pause_at: read(body, "pause_at", share, &mut errors).map(|share| share.unwrap_or(WHOLE)),
             alert_email: read(body, "alert_email", email, &mut errors),
-            tools: named_caps(body, "tools", tool, &mut errors),
+            tools: named_caps(body, "tools", |name| tool(name, catalog), &mut errors),
             payees: named_caps(body, "payees", payee, &mut errors),
         };
         if errors.is_empty() { Ok(change) } else { Err(errors) }
@@ -215,7 +215,7 @@ fn email(value: &Value) -> Result<String, String> {
 fn named_caps(
     body: &Map<String, Value>,
     member: &str,
-    resolve: fn(&str) -> Result<String, &'static str>,
+    resolve: impl Fn(&str) -> Result<String, &'static str>,
     errors: &mut Vec<FieldError>,
 ) -> Option<BTreeMap<String, Usdc>> {
     let caps = match body.get(member)? {
@@ -245,8 +245,8 @@ fn named_caps(
     Some(read)
 }
 
-fn tool(name: &str) -> Result<String, &'static str> {
-    CATALOG.name_of(name).map(str::to_owned).ok_or("is not a tool of this service")
+fn tool(name: &str, catalog: &Catalog) -> Result<String, &'static str> {
+    catalog.name_of(name).map(str::to_owned).ok_or("is not a tool of this service")
 }
 
 /// The service itself, or a soul by its slug. Whether the soul exists is checked before the cap is set.
@@ -280,10 +280,12 @@ fn per_cent(spent: Usdc, cap: Usdc) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use catalog::CATALOG;
+
     use super::*;
 
     fn paths(body: Value) -> Vec<String> {
-        let errors = Change::read(body.as_object().unwrap()).err().unwrap_or_default();
+        let errors = Change::read(body.as_object().unwrap(), &CATALOG).err().unwrap_or_default();
         errors.into_iter().map(|error| error.path).collect()
     }
 
@@ -291,7 +293,7 @@ mod tests {
     fn members_may_be_absent_null_or_a_value() {
         let mut budget = Budget::default();
         let mut apply = |body: Value| {
-            Change::read(body.as_object().unwrap()).unwrap().apply(&mut budget);
+            Change::read(body.as_object().unwrap(), &CATALOG).unwrap().apply(&mut budget);
             budget.clone()
         };
         let set = apply(json!({"daily": 5, "per_transaction": "0.5", "alert_at": 0.5, "pause_at": 0.9}));
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn caps_have_the_names_of_answers_too() {
-        let read = |body: Value| Change::read(body.as_object().unwrap()).unwrap().daily;
+        let read = |body: Value| Change::read(body.as_object().unwrap(), &CATALOG).unwrap().daily;
         let two = Some(Some(Usdc::from_micro(2_000_000)));
         assert_eq!(read(json!({"daily_usdc": 2, "spent_today_usdc": "1.000000", "resets_at": "x"})), two);
         assert_eq!(read(json!({"daily_usdc": 2, "daily": "2.0"})), two);

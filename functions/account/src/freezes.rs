@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::response::Response;
 use base::ids::TokenId;
 use base::input;
-use catalog::CATALOG;
 use gate::app::App;
 use gate::{parse_body, respond};
 use http::{HeaderMap, StatusCode};
@@ -17,6 +16,7 @@ use market::soul;
 use platform::auth::{Scope, token};
 use platform::http::{ApiError, read_body};
 use serde_json::{Value, json};
+use tools::spec::Catalog;
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Limit of freezes of one kind: each is a condition of every charge.
@@ -52,7 +52,7 @@ pub async fn lift(State(app): State<App>, headers: HeaderMap, body: Body) -> Res
 
 async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result<Response, ApiError> {
     let body = parse_body(headers, &read_body(body, MAX_BODY_BYTES).await?)?;
-    let target = target(&input::validate_all(FREEZE, &[], &body).map_err(ApiError::InvalidRequest)?)?;
+    let target = target(&input::validate_all(FREEZE, &[], &body).map_err(ApiError::InvalidRequest)?, app.catalog)?;
     let caller = match frozen {
         true => app.stopping_caller(headers, Scope::Write).await?,
         false => app.caller(headers, Scope::Write).await?,
@@ -90,7 +90,7 @@ async fn set(app: &App, headers: &HeaderMap, body: Body, frozen: bool) -> Result
     Ok(super::data(StatusCode::OK, &about))
 }
 
-fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
+fn target(input: &serde_json::Map<String, Value>, catalog: &Catalog) -> Result<Target, ApiError> {
     let id = input.get("id").and_then(Value::as_str);
     match (input["what"].as_str().unwrap_or_default(), id) {
         ("agent", None) => Ok(Target::Agent),
@@ -101,7 +101,7 @@ fn target(input: &serde_json::Map<String, Value>) -> Result<Target, ApiError> {
             id.parse().map(Target::Token).map_err(|_| ApiError::field("id", "must be the id of an access token"))
         }
         // Refuses unknown tools: the owner would believe that the freeze protects.
-        ("tool", Some(id)) => match CATALOG.name_of(id) {
+        ("tool", Some(id)) => match catalog.name_of(id) {
             Some(tool) => Ok(Target::Tool(tool.to_owned())),
             None => Err(ApiError::field("id", "is not a tool of this service")),
         },

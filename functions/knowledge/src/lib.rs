@@ -1,4 +1,5 @@
-//! Knowledge tools: web read, research, enrichment, verification and lookups. Every path comes from the catalog.
+//! Knowledge tools: web read, research, enrichment, verification, lookups, and the operator's own services. Every path comes
+//! from the catalog.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -21,8 +22,9 @@ use tools_web::web_search;
 pub const GROUP: &str = "knowledge";
 
 /// Tools this function runs itself; the worker runs the queued ones.
-pub static RUNNERS: LazyLock<Vec<&'static Runner>> =
-    LazyLock::new(|| [vec![&vehicle_identification::RUNNER, &web_search::RUNNER], lookups::runners()].concat());
+pub static RUNNERS: LazyLock<Vec<&'static Runner>> = LazyLock::new(|| {
+    [vec![&vehicle_identification::RUNNER, &web_search::RUNNER, &tools_own::RUNNER], lookups::runners()].concat()
+});
 
 /// The handler's state.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use rmcp::model::JsonObject;
 use serde_json::{Map, Value, json};
 use tools::availability::Lacking;
 use tools::soul::EXECUTION;
-use tools::spec::{MARKET, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
+use tools::spec::{Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
 use tower::ServiceExt;
 
 use crate::Shop;
@@ -313,7 +313,7 @@ impl Shop {
             .app
             .catalog
             .iter()
-            .chain(MARKET)
+            .chain(self.app.catalog.market)
             .chain([&TOP_UP])
             .filter(|spec| lacking.can(spec))
             .map(|spec| {

@@ -84,9 +84,9 @@ impl Server {
                 Ok(found) => return Ok(structured(found).into()),
                 Err(error) => Answered::from(error),
             },
-            Call::Lookup | Call::Use => {
+            Call::Lookup(_) | Call::Use => {
                 let named = match entry.kind {
-                    Call::Lookup => self.lookup(arguments),
+                    Call::Lookup(_) => self.lookup(arguments),
                     _ => self.used(arguments),
                 };
                 match named {
@@ -200,9 +200,7 @@ impl ServerHandler for Server {
                 (tools[start..end].iter().collect(), (end < tools.len()).then_some(end))
             }
             _ if cursor.is_some() => return Err(foreign_cursor()),
-            Selection::Usual => {
-                (tools.iter().filter(|entry| tools::USUAL.contains(&entry.word(prefix))).collect(), None)
-            }
+            Selection::Usual => (tools::usual(tools, prefix), None),
             Selection::Named(words) => (tools::chosen(tools, prefix, &words).map_err(|words| unknown(&words))?, None),
         };
         // Unavailable tools are left out of their page without moving the others, so old cursors stay valid.

@@ -12,7 +12,7 @@ use platform::config::Config;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use tools::soul::{EXECUTION, PURCHASE};
-use tools::spec::{self, Answer, Catalog, MARKET, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
+use tools::spec::{self, Answer, Catalog, Price, RECEIPT_FIELDS, TOP_UP, ToolSpec};
 use tools_lookups::lookups;
 
 use crate::reads::{READS, Read, SHORT, SLUG};
@@ -71,10 +71,26 @@ pub const USUAL: &[&str] = &[
     "soul_profile",
 ];
 
+/// Most of the operator's own services beside [`USUAL`].
+const MOST_OWN: usize = 20;
+
+/// What is listed for who names nothing: [`USUAL`], and the first of the operator's own services.
+pub fn usual<'a>(tools: &'a [Entry], prefix: &str) -> Vec<&'a Entry> {
+    let mut own = 0;
+    let is_listed = |entry: &&Entry| match entry.kind {
+        Call::Paid(spec) if spec.own.is_some() => {
+            own += 1;
+            own <= MOST_OWN
+        }
+        _ => USUAL.contains(&entry.word(prefix)),
+    };
+    tools.iter().filter(is_listed).collect()
+}
+
 /// The tools that a client lists: by `tools` in the query of the address that it connects to. Calls do not depend on it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// [`USUAL`].
+    /// [`usual`].
     Usual,
     /// Every tool, page by page.
     All,
@@ -110,7 +126,7 @@ pub fn chosen<'a>(tools: &'a [Entry], prefix: &str, words: &[String]) -> Result<
         return Err(unknown);
     }
     let is_chosen = |entry: &Entry| words.iter().any(|word| entry.is_named(prefix, word));
-    let sells = |entry: &Entry| matches!(entry.kind, Call::Paid(_) | Call::Lookup | Call::Use);
+    let sells = |entry: &Entry| matches!(entry.kind, Call::Paid(_) | Call::Lookup(_) | Call::Use);
     let polls = tools.iter().any(|entry| sells(entry) && is_chosen(entry));
     let listed = |entry: &&Entry| is_chosen(entry) || (polls && matches!(entry.kind, Call::Request));
     Ok(tools.iter().filter(listed).collect())
@@ -127,8 +143,8 @@ pub enum Call {
     Request,
     /// The catalog with prices.
     Prices,
-    /// Any lookup, by its name.
-    Lookup,
+    /// Any lookup, by its name: one of these.
+    Lookup(&'static [&'static str]),
     /// Finds tools by words.
     Find,
     /// Calls any tool, by its name.
@@ -221,18 +237,22 @@ pub fn prefix(config: &Config) -> String {
 /// there are many. Clients that read only the first page reach all of them through one tool, by name.
 pub fn all(config: &Config, catalog: &Catalog) -> Vec<Entry> {
     let prefix = prefix(config);
-    let paid = catalog.iter().chain(MARKET).chain([&TOP_UP]).copied();
+    let paid = catalog.iter().chain(catalog.market).chain([&TOP_UP]).copied();
     let (rows, paid): (Vec<_>, Vec<_>) = paid.partition(|spec| lookups::find(spec.name).is_some());
+    // Never freed: a process makes them once.
+    let names: &'static [&'static str] = Box::leak(rows.iter().map(|spec| spec.name).collect());
+    let lookup = (!names.is_empty()).then_some(Call::Lookup(names));
     let (rows, paid) = (rows.into_iter().map(Call::Paid), paid.into_iter().map(Call::Paid));
-    let kinds = [Call::Prices, Call::Find, Call::Use].into_iter().chain(paid).chain([Call::Lookup, Call::Request]);
-    let kinds = kinds.chain(READS.iter().map(Call::Read)).chain(rows);
+    let kinds = [Call::Prices, Call::Find, Call::Use].into_iter().chain(paid).chain(lookup).chain([Call::Request]);
+    let is_there = |read: &&Read| !catalog.market.is_empty() || !matches!(read.group, "souls" | "seller");
+    let kinds = kinds.chain(READS.iter().filter(is_there).map(Call::Read)).chain(rows);
     kinds
         .map(|kind| {
             let name = match kind {
                 Call::Prices => format!("{prefix}price_list"),
                 Call::Find => format!("{prefix}find_tools"),
                 Call::Use => format!("{prefix}use_tool"),
-                Call::Lookup => format!("{prefix}lookup"),
+                Call::Lookup(_) => format!("{prefix}lookup"),
                 Call::Request => format!("{prefix}get_request"),
                 Call::Read(read) => format!("{prefix}{}", read.name),
                 Call::Paid(spec) => spec.mcp_name(&config.service_name),
@@ -257,7 +277,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
             closed(REQUEST_FIELDS, prefix),
             answered(vec![request_schema(prefix)]),
         ),
-        Call::Lookup => ("Any lookup", lookup_about(prefix), lookup_input(prefix), any_object()),
+        Call::Lookup(names) => ("Any lookup", lookup_about(prefix), lookup_input(names, prefix), any_object()),
         Call::Find => (
             "Find tools",
             named(
@@ -291,7 +311,7 @@ fn shown(name: &str, kind: Call, prefix: &str) -> Tool {
     };
     let (reads, open) = match kind {
         Call::Paid(spec) => (false, spec.answer == Answer::Queued),
-        Call::Lookup | Call::Use => (false, true),
+        Call::Lookup(_) | Call::Use => (false, true),
         // What it does reaches another agent.
         Call::Read(read) if read.method != Method::GET => (false, true),
         _ => (true, false),
@@ -310,7 +330,7 @@ pub fn price(spec: &ToolSpec) -> String {
     match spec.price {
         _ if !path_fields(spec).is_empty() => "The seller sets its price; dry_run shows it".to_owned(),
         Price::Fixed(price) => format!("Costs {price} USDC"),
-        Price::Of { .. } | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
+        Price::Of { .. } | Price::Own(_) | Price::Asked { .. } => "The price depends on its arguments".to_owned(),
     }
 }
 
@@ -345,8 +365,7 @@ fn lookup_about(prefix: &str) -> String {
     )
 }
 
-fn lookup_input(prefix: &str) -> Map<String, Value> {
-    let names: Vec<&str> = lookups::ROWS.iter().map(|row| row.spec.name).collect();
+fn lookup_input(names: &[&str], prefix: &str) -> Map<String, Value> {
     let mut schema = buying(LOOKUP_FIELDS, prefix);
     // Not in the description, which hosts limit.
     if let Some(Value::Object(name)) = schema.get_mut("properties").and_then(|properties| properties.get_mut("name")) {
@@ -619,7 +638,7 @@ mod tests {
                 assert!(!text.contains(['{', '}']), "{}: {text}", entry.name);
                 for word in text.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
                     // The lookups by name have names of their own.
-                    let is_bare = bare.contains(&word) && !matches!(entry.kind, Call::Lookup);
+                    let is_bare = bare.contains(&word) && !matches!(entry.kind, Call::Lookup(_));
                     assert!(!is_bare, "{}: {word} in {text}", entry.name);
                     let is_tool = names.contains(&word);
                     assert!(is_tool || !word.starts_with("acme_tools_"), "{}: no {word}, as in {text}", entry.name);

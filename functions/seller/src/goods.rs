@@ -102,7 +102,12 @@ async fn body_of(headers: &HeaderMap, body: Body) -> Result<Map<String, Value>, 
 
 /// What strangers will read.
 async fn publishable(market: &Market, good: &Good) -> Result<(), ApiError> {
-    safety::publishable(market, &[("title", &good.title), ("description", &good.description)]).await
+    let most = market.app.config.largest_purchase;
+    if good.variants.iter().any(|variant| variant.price > most) {
+        let message = format!("must be at most {most}: nothing dearer is bought here");
+        return Err(ApiError::field("price", message));
+    }
+    safety::publishable(market, &[("title", &good.title), ("description", &good.words())]).await
 }
 
 /// `POST /v1/soul/me/goods`

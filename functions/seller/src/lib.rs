@@ -17,6 +17,9 @@ use tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
+    if !market.app.config.marketplace {
+        return api::routes::switched_off();
+    }
     let router = Router::new()
         .route("/v1/soul/me", get(soul::show).put(soul::change))
         .route("/v1/soul/me/statistics", get(soul::statistics))

@@ -19,6 +19,9 @@ use tools::Runner;
 pub const RUNNERS: &[&Runner] = &[];
 
 pub fn router(market: Arc<Market>) -> Router {
+    if !market.app.config.marketplace {
+        return api::routes::switched_off();
+    }
     let router = Router::new()
         // A seller's own soul: without this, `{slug}` would take it for a profile.
         .route("/v1/soul/me", any(api::routes::unrouted))

@@ -12,6 +12,7 @@ use platform::store::queue::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tools::availability;
+use tools::spec::ToolSpec;
 use tools::{Runner, top_up};
 use tools_voice::inbound;
 
@@ -88,7 +89,9 @@ async fn work_on(engine: &Engine, message: Message) -> Result<(), StoreError> {
             log::event("trial", json!({"soul": soul, "service": service, "ms": since()}));
         }
         Message::Availability {} => {
-            let lacking = engine.toolbox.lacking(&CATALOG).await?;
+            let own = engine.runners.iter().map(|runner| runner.spec).filter(|tool| tool.own.is_some());
+            let tools: Vec<&ToolSpec> = CATALOG.iter().copied().chain(own).collect();
+            let lacking = engine.toolbox.lacking(&tools).await?;
             if availability::publish(&engine.db, &lacking).await? {
                 // The names only: `doctor` and the list of tools say what each lacks.
                 log::event("availability", json!({"lacking": lacking.names().collect::<Vec<_>>()}));

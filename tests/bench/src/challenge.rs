@@ -128,7 +128,7 @@ struct Question {
 fn questions() -> [Question; 2] {
     let tool = &tools_lookups::vehicle_identification::SPEC;
     [
-        Question { method: "POST", path: tool.path(), body: (tool.example)().to_string(), status: 402 },
+        Question { method: "POST", path: tool.path(), body: tool.example().to_string(), status: 402 },
         Question { method: "GET", path: "/health", body: String::new(), status: 200 },
     ]
 }

@@ -1,7 +1,7 @@
 //! What is sold, in groups that a reader can take in at a glance. A tool's category is for receipts and too coarse for
 //! that: nearly everything is `data`.
 
-use tools::spec::{MARKET, ToolSpec};
+use tools::spec::ToolSpec;
 
 use super::Site;
 
@@ -86,7 +86,11 @@ pub const FAMILIES: &[Family] = &[
     family("local", "Local businesses and tenders", "businesses at a place, US federal contracts", &["local_", "gov_"]),
     family("credits", "Credits", "paid in advance; access tokens spend them", &["credits_"]),
     family("marketplace", "Marketplace", "texts and services of other sellers, at their prices", &["soul"]),
+    family(OWN, "Services of the operator", "what only this deployment sells", &[]),
 ];
+
+/// The family of the operator's own services.
+const OWN: &str = "own";
 
 /// The families' names.
 pub const NAMES: [&str; FAMILIES.len()] = {
@@ -101,13 +105,16 @@ pub const NAMES: [&str; FAMILIES.len()] = {
 
 /// The family of a tool.
 pub fn of(tool: &ToolSpec) -> &'static Family {
+    if tool.own.is_some() {
+        return FAMILIES.iter().find(|family| family.name == OWN).unwrap_or(&FAMILIES[0]);
+    }
     let is_in = |family: &&Family| family.prefixes.iter().any(|prefix| tool.name.starts_with(prefix));
     FAMILIES.iter().find(is_in).unwrap_or(&FAMILIES[0])
 }
 
 /// The families of which something is available here, with that.
 pub(super) fn sold(site: &Site) -> Vec<(&'static Family, Vec<&'static ToolSpec>)> {
-    let all: Vec<&'static ToolSpec> = site.listed().chain(MARKET.iter().copied()).collect();
+    let all: Vec<&'static ToolSpec> = site.listed().chain(site.catalog.market.iter().copied()).collect();
     let tools = |family: &Family| all.iter().copied().filter(|tool| of(tool).name == family.name).collect::<Vec<_>>();
     FAMILIES.iter().map(|family| (family, tools(family))).filter(|(_, tools)| !tools.is_empty()).collect()
 }
@@ -125,7 +132,7 @@ pub(super) fn extent(tools: &[&'static ToolSpec]) -> String {
 #[cfg(test)]
 mod tests {
     use catalog::CATALOG;
-    use tools::spec::TOP_UP;
+    use tools::spec::{MARKET, TOP_UP};
 
     use super::*;
 
@@ -136,7 +143,7 @@ mod tests {
             let has = |family: &Family| family.prefixes.iter().any(|prefix| tool.name.starts_with(prefix));
             assert!(FAMILIES.iter().any(has), "{} has no family", tool.name);
         }
-        for family in FAMILIES {
+        for family in FAMILIES.iter().filter(|family| family.name != OWN) {
             assert!(sold.iter().any(|tool| of(tool).name == family.name), "{} has no tool", family.name);
         }
         let names: std::collections::HashSet<&str> = NAMES.into_iter().collect();

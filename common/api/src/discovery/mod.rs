@@ -252,7 +252,7 @@ fn skill_name(service: &str) -> String {
 /// Path and body of the call that the documents show: a tool that has a price without a quote.
 fn first(site: &Site) -> (&'static str, String) {
     let tool = site.tools().find(|tool| tool.quote_path.is_none()).unwrap_or(site.catalog[0]);
-    (tool.path(), (tool.example)().to_string())
+    (tool.path(), tool.example().to_string())
 }
 
 /// A call of the tool's example, without payment.
@@ -263,7 +263,7 @@ fn curl(site: &Site, tool: &ToolSpec) -> String {
         "curl -s -X POST {}{} -H 'content-type: application/json'{key} -d '{}'",
         site.origin,
         tool.path(),
-        (tool.example)()
+        tool.example()
     )
 }
 

@@ -18,6 +18,7 @@ pub(super) fn words(tool: &ToolSpec) -> String {
         }
         Price::Of { usual, .. } => format!("by its input, usually {usual} USDC"),
         Price::Asked { usual, .. } => format!("by quote, from {usual} USDC"),
+        Price::Own(price) => format!("by its input, {} to {} USDC", price.lowest(), price.highest()),
         Price::Fixed(price) => format!("{price} USDC"),
     }
 }
@@ -45,7 +46,7 @@ fn row(tool: &ToolSpec) -> [String; 5] {
 /// The list as a Markdown table.
 pub(super) fn table(site: &Site) -> String {
     let mut table = "| tool | price | call | what it does | answer |\n|---|---|---|---|---|\n".to_owned();
-    for [title, price, call, summary, answer] in site.listed().chain(MARKET.iter().copied()).map(row) {
+    for [title, price, call, summary, answer] in site.listed().chain(site.catalog.market.iter().copied()).map(row) {
         let call = call.replacen(" /", &format!(" {}/", site.origin), 1);
         table.push_str(&format!("| {title} | {price} | `{call}` | {summary} | {answer} |\n"));
     }

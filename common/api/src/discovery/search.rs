@@ -169,7 +169,7 @@ struct Match {
 
 /// The tools that share a word with the question, best first; without words, all of them in the catalog's order.
 fn matching(catalog: &Catalog, service: &str, asked: &str) -> Vec<(Match, &'static ToolSpec)> {
-    let sold: Vec<&'static ToolSpec> = catalog.iter().chain(MARKET).copied().chain([TOP_UP]).collect();
+    let sold: Vec<&'static ToolSpec> = catalog.iter().chain(catalog.market).copied().chain([TOP_UP]).collect();
     if !Chooser::is_asked(asked) {
         return sold.into_iter().map(|tool| (Match { score: 0.0, fits: true }, tool)).collect();
     }
@@ -209,7 +209,7 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
         pricing: match tool.price {
             _ if is_sellers => "seller",
             Price::Fixed(_) => "fixed",
-            Price::Of { .. } => "input",
+            Price::Of { .. } | Price::Own(_) => "input",
             Price::Asked { .. } => "quote",
         },
         answer: match tool.answer {
@@ -221,7 +221,7 @@ fn describe(tool: &'static ToolSpec, service: &str, lacking: &Lacking) -> Found 
         output_schema: tool.output_schema(),
         needs: (tool.needs)(tool, &Map::new()).iter().map(ToString::to_string).collect(),
         lacks: lacking.of(tool).map(str::to_owned),
-        example: (tool.example)(),
+        example: tool.example(),
     }
 }
 

@@ -161,7 +161,7 @@ pub static OPERATIONS: &[Operation] = &[
         )
         .auth(Auth::Wallet { token_is_told: "budgets_read_only_for_access_tokens" })
         .headers(&[IDEMPOTENCY_KEY])
-        .body(Body::Json { schema: schemas::budgets, required: false })
+        .body(Body::Tools { schema: schemas::budgets, required: false })
         .answers(&[Answer::ok("The caps as they are now", Shape::Object(&[OK, has("data", Shape::Object(CAPS))]))])
         .refuses(NAMED)
         .beyond_schema("amounts have at most six decimals; tools and payees have to exist"),

@@ -29,7 +29,7 @@ pub struct Facts<'a> {
     /// Unavailable tools; they are described too, and marked.
     pub lacking: &'a Lacking,
     /// The tools, at the operator's prices.
-    pub catalog: &'a Catalog,
+    pub catalog: &'static Catalog,
 }
 
 /// Groups as readers see them, in this order: group, tag, description.
@@ -80,9 +80,13 @@ pub fn document(facts: &Facts<'_>) -> Value {
         common.writer.schema(&Shape::Ref(named), None);
     }
     let groups: BTreeMap<(&str, &str), &str> =
-        routes::all().map(|route| ((route.method, route.path), route.group)).collect();
+        routes::of(facts.catalog).map(|route| ((route.method, route.path), route.group)).collect();
     let mut paths = Map::new();
-    for operation in super::all() {
+    for operation in super::all_of(facts.catalog) {
+        let is_marketplace = operation.path.starts_with("/v1/soul");
+        if is_marketplace && facts.catalog.market.is_empty() {
+            continue;
+        }
         let group = groups.get(&(operation.method, operation.path)).copied().unwrap_or("meta");
         let item = paths.entry(operation.path.replace("+}", "}")).or_insert_with(|| json!({}));
         let described = describe(&operation, group, facts, &mut common);
@@ -193,7 +197,7 @@ fn describe(operation: &Operation, group: &str, facts: &Facts<'_>, common: &mut 
     if !operation.about.is_empty() {
         described["description"] = json!(operation.about);
     }
-    if let Some(body) = request_body(operation, &mut common.writer) {
+    if let Some(body) = request_body(operation, facts.catalog, &mut common.writer) {
         described["requestBody"] = body;
     }
     if !operation.beyond_schema.is_empty() {
@@ -230,6 +234,7 @@ fn price(tool: &ToolSpec) -> Value {
     match tool.price {
         Price::Of { .. } => between(top_up::LEAST, top_up::MOST),
         Price::Asked { usual, most } => between(usual, most),
+        Price::Own(price) => between(price.lowest(), price.highest()),
         Price::Fixed(least) if is_soul => between(least, MOST_FOR_TEXT),
         Price::Fixed(price) => json!({"mode": "fixed", "currency": "USD", "amount": text(price)}),
     }
@@ -369,7 +374,7 @@ fn path_parameter(name: &str, path: &str) -> (Value, &'static str) {
     }
 }
 
-fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
+fn request_body(operation: &Operation, catalog: &Catalog, writer: &mut Writer) -> Option<Value> {
     let is_needed = |schema: &Value| schema.get("required").is_some();
     let json_body = |required: bool, mut schema: Value| {
         let example = schema.as_object_mut().and_then(|schema| schema.remove("example"));
@@ -394,6 +399,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
             json_body(is_needed(&schema), schema)
         }
         Body::Json { schema, required } => json_body(required, schema()),
+        Body::Tools { schema, required } => json_body(required, schema(&catalog.names())),
         Body::Rpc(schema) => json_body(true, schema()),
         Body::Sold => {
             let tool = operation.sells?;
@@ -406,7 +412,7 @@ fn request_body(operation: &Operation, writer: &mut Writer) -> Option<Value> {
                 }
                 schema["properties"][field.name] = reference("schemas", &name);
             }
-            schema["example"] = (tool.example)();
+            schema["example"] = tool.example();
             // Without a body, most paid calls answer with their price.
             let is_soul = MARKET.iter().any(|sold| sold.name == tool.name);
             json_body(is_soul && is_needed(&schema), schema)

@@ -34,7 +34,8 @@ pub mod tools;
 pub mod voice;
 pub mod webhooks;
 
-use ::tools::spec::ToolSpec;
+use ::catalog::CATALOG;
+use ::tools::spec::{Catalog, ToolSpec};
 use base::input::{Field, Kind};
 use serde_json::Value;
 
@@ -101,6 +102,11 @@ pub enum Body {
     /// JSON with a reader of its own: its schema, and whether a body is required.
     Json {
         schema: fn() -> Value,
+        required: bool,
+    },
+    /// The same, with the names of all tools of the deployment.
+    Tools {
+        schema: fn(&[&str]) -> Value,
         required: bool,
     },
     /// Bytes of any type.
@@ -254,8 +260,13 @@ pub const IDEMPOTENCY_KEY: Field = Field::optional(
      each retry gets the first answer. The same key with another body is refused (422)",
 );
 
-/// Every operation, grouped as in the table of routes.
+/// Every operation of this service itself, grouped as in the table of routes.
 pub fn all() -> impl Iterator<Item = Operation> {
+    all_of(&CATALOG)
+}
+
+/// Every operation of a deployment that sells this catalog.
+pub fn all_of(catalog: &'static Catalog) -> impl Iterator<Item = Operation> {
     let described = [
         account::OPERATIONS,
         credits::OPERATIONS,
@@ -275,7 +286,7 @@ pub fn all() -> impl Iterator<Item = Operation> {
         mcp::OPERATIONS,
         meta::OPERATIONS,
     ];
-    tools::operations().chain(described.into_iter().flatten().copied())
+    tools::operations(catalog).chain(described.into_iter().flatten().copied())
 }
 
 /// The description of a route.

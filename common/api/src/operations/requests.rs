@@ -79,6 +79,8 @@ static ORDER: &[Member] = &[
     has("tracking_url", Shape::OrNull(&Shape::Text)),
     has("updated_at", Shape::OrNull(&Shape::Time)).about("When the shop last said something new"),
     has("returned_usdc", Shape::OrNull(&Shape::Text)).about("Paid back after the end, in USDC"),
+    may("reason", Shape::OrNull(&Shape::Text))
+        .about("Of a good of a seller here: why it was cancelled, in the seller's words, or `not_shipped`"),
 ];
 
 const SPENT: &str = "What it adds to your spending: the price, until it is known what is kept of it; 0 for bought credits and for payments that failed";

@@ -63,7 +63,7 @@ fn ignoring(mut schema: Value, names: &[&str]) -> Value {
 }
 
 /// `functions/account`, `Change::read` in `budgets.rs`.
-pub fn budgets() -> Value {
+pub fn budgets(tools: &[&str]) -> Value {
     let cap = |about: &str| or_null(amount(0.000_001, MOST, about));
     let share =
         |about: &str| json!({"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1, "description": about});
@@ -82,7 +82,7 @@ pub fn budgets() -> Value {
             "alert_at": share("Share of `daily` at which the owner is warned, at the latest at `pause_at`; default 0.8"),
             "pause_at": share("Share of `daily` at which charges stop; default 1"),
             "alert_email": {"type": ["string", "null"], "format": "email", "description": "Where the warning is mailed to"},
-            "tools": named("Daily caps by tool", json!({"enum": tools()})),
+            "tools": named("Daily caps by tool", json!({"enum": tools})),
             "payees": named(
                 "Daily caps by payee: `service`, or a soul's slug",
                 json!({"pattern": "^[a-z0-9-]{3,100}$"}),

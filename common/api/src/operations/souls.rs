@@ -344,6 +344,7 @@ pub static OPERATIONS: &[Operation] = &[
         )])
         .refuses(&[
             (400, "content_blocked"),
+            (403, "registration_closed"),
             (409, "request_in_progress"),
             (422, "idempotency_key_reused"),
             (409, "slug_taken"),

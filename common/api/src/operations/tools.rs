@@ -7,7 +7,7 @@ use ::catalog::CATALOG;
 use base::input::{Field, Kind};
 use ledger::payments::wire;
 use platform::http::headers::{MAX_APPROVAL_BYTES, MAX_COST_BYTES, MAX_QUOTE_BYTES};
-use tools::spec::{self, MARKET, TOP_UP, ToolSpec};
+use tools::spec::{self, Catalog, MARKET, TOP_UP, ToolSpec};
 use tools_sms::buy;
 
 use super::shape::{Member, Named, Shape, has, may};
@@ -68,6 +68,9 @@ const PAID: [(u16, &str); 19] = [
     (503, "service_paused"),
     (503, "provider_unavailable"),
 ];
+/// The refusals of the operator's own services.
+static OF_OWN: LazyLock<Vec<(u16, &'static str)>> =
+    LazyLock::new(|| PAID.into_iter().chain([(400, "invalid_input")]).collect());
 /// Refusals only for what souls sell.
 const SOLD_BY_SOULS: [(u16, &str); 5] = [
     (400, "invalid_input"),
@@ -272,7 +275,7 @@ const FILES: Link =
 /// segment before it where that is a verb (`find/business`).
 fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
     let is_listed = CATALOG.iter().chain([&TOP_UP]).any(|listed| listed.name == tool.name);
-    if is_listed && path == tool.path() {
+    if (is_listed || tool.own.is_some()) && path == tool.path() {
         return tool.name;
     }
     static DONE: LazyLock<HashMap<&'static str, String>> = LazyLock::new(|| {
@@ -287,8 +290,8 @@ fn id(tool: &ToolSpec, path: &'static str) -> &'static str {
 }
 
 /// One operation for each path of everything that is sold.
-pub fn operations() -> impl Iterator<Item = Operation> {
-    let sold = CATALOG.iter().chain(MARKET).copied().chain([TOP_UP]);
+pub fn operations(catalog: &'static Catalog) -> impl Iterator<Item = Operation> {
+    let sold = catalog.iter().chain(catalog.market).copied().chain([TOP_UP]);
     sold.flat_map(|tool| tool.paths.iter().map(move |path| operation(tool, path)))
 }
 
@@ -316,7 +319,7 @@ fn operation(tool: &'static ToolSpec, path: &'static str) -> Operation {
             .headers(HEADERS)
             .body(Body::Sold)
             .answers(answers)
-            .refuses(REFUSALS.get(tool.name).map_or(&[], Vec::as_slice))
+            .refuses(REFUSALS.get(tool.name).map_or(&OF_OWN[..], Vec::as_slice))
             .links(links)
     }
 }

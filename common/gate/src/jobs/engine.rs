@@ -178,6 +178,12 @@ impl Engine {
         loop {
             let moved = match job.next_step() {
                 Step::Rest => {
+                    if crate::came_to_nothing(&job)
+                        && let Some(runner) = self.runner(&job)
+                        && let Err(error) = (runner.spec.release)(&self.toolbox, job.request_id).await
+                    {
+                        log::failure("what a job had claimed could not be taken back now", &error);
+                    }
                     // Its goal goes on. What is lost here only delays the goal until its next look.
                     if let Some(from) = job.charge.purse {
                         jobs::wake(&self.db, &*self.queues.tools, from.goal).await;
@@ -571,6 +577,7 @@ impl Engine {
             locked,
             price: job.price,
             request_id: job.request_id,
+            receipt_id: Some(job.receipt_id.clone()),
             agent: job.agent,
             wallet_signed: job.charge.token.is_none() && job.charge.purse.is_none(),
             token: job.charge.token,

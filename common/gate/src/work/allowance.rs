@@ -53,12 +53,14 @@ pub struct Allowance<'a> {
 
 /// Whether sold work may use a tool at all, whatever its service lists. It may not buy credits, it may not use a tool that
 /// waits for a person, because the answer would come after the work has ended, and none whose work cannot be taken back and
-/// is charged by its record: here a call costs its whole price or nothing. Nor does it buy from other souls.
+/// is charged by its record: here a call costs its whole price or nothing. Nor does it buy from other souls, or ask the
+/// operator's own services, which know a call by its request.
 pub fn may_be_used(tool: &ToolSpec) -> bool {
     !MARKET.iter().any(|sold| sold.name == tool.name)
         && !tool.sells_credits
         && !tool.waits_for_person
         && !tool.keeps_record
+        && tool.own.is_none()
         && !matches!(tool.price, Price::Asked { .. })
 }
 
@@ -120,6 +122,7 @@ impl<'a> Allowance<'a> {
             locked: Default::default(),
             price,
             request_id: self.request_id,
+            receipt_id: None,
             agent: self.agent,
             wallet_signed: false,
             token: None,
@@ -157,7 +160,7 @@ impl<'a> Allowance<'a> {
             return Err(refusal.message());
         }
         let valid = input::validate(spec.input, arguments).and_then(|kept| {
-            let wrong = (spec.check)(&kept, self.access.toolbox.fetcher.policy());
+            let wrong = spec.check(&kept, self.access.toolbox.fetcher.policy());
             if wrong.is_empty() { Ok(kept) } else { Err(wrong) }
         });
         valid.map_err(|errors| {

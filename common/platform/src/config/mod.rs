@@ -3,6 +3,7 @@
 //! The doc comment of each field names its variable; docs/CONFIGURATION.md has a table of them. A bad value stops the start,
 //! and all bad values are reported together.
 
+mod choice;
 mod email;
 mod goods;
 mod platforms;
@@ -24,6 +25,7 @@ use evm::signature::PrivateKey;
 use evm::{Address, Word, eip712};
 use rust_decimal::Decimal;
 
+pub use choice::ToolChoice;
 pub use email::EmailConfig;
 pub use goods::GoodsSellers;
 pub use platforms::{Platform, Platforms};
@@ -59,6 +61,15 @@ pub struct Config {
     pub host_places: u8,
     /// `COMMERCE_MAX_USDC`: the most that a shop may take for one purchase, without the fee; at most 5,000. Default 500.
     pub largest_purchase: Usdc,
+    /// `TOOLS`: what is sold.
+    pub tools: ToolChoice,
+    /// `MARKETPLACE`: if `false`, no souls register, are shown or sell here. Default `true`.
+    pub marketplace: bool,
+    /// `REGISTRATION`: if `closed`, no new souls register; those that are here go on. Default `open`.
+    pub registration: bool,
+    /// `OWN_TOOLS`: the operator's own HTTP services and MCP servers that are sold as tools, as JSON (docs/SELLING.md). Default:
+    /// none.
+    pub own_tools: Option<String>,
     /// `GOODS_SELLERS`: who may sell goods here.
     pub goods_sellers: GoodsSellers,
     pub chain: ChainConfig,
@@ -493,6 +504,10 @@ impl Config {
             rate_limit_scale: env.rate_limit_scale(),
             host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
             largest_purchase: env.largest_purchase(),
+            tools: env.tools(),
+            marketplace: env.parsed("MARKETPLACE").unwrap_or(true),
+            registration: env.registration(),
+            own_tools: env.text("OWN_TOOLS"),
             goods_sellers: env.goods_sellers(),
             chain,
             payments,
@@ -541,6 +556,17 @@ impl Reader<'_> {
 
     fn text(&self, name: &str) -> Option<String> {
         (self.lookup)(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    fn registration(&mut self) -> bool {
+        match self.text("REGISTRATION").as_deref() {
+            None | Some("open") => true,
+            Some("closed") => false,
+            Some(_) => {
+                self.problem("REGISTRATION", "must be open or closed");
+                true
+            }
+        }
     }
 
     fn largest_purchase(&mut self) -> Usdc {

@@ -1,5 +1,7 @@
 //! One request and its response, as a browser needs them: any method, and redirects returned instead of followed.
 
+use std::time::Duration;
+
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Body, Bytes};
@@ -53,6 +55,21 @@ impl Fetcher {
     /// As [`Fetcher::get`].
     pub async fn exchange(
         &self,
+        method: &str,
+        url: &str,
+        headers: &[(String, String)],
+        body: Vec<u8>,
+    ) -> Result<Exchanged, FetchError> {
+        self.exchange_within(self.policy().deadline, method, url, headers, body).await
+    }
+
+    /// Like [`Fetcher::exchange`], with a deadline of its own.
+    ///
+    /// # Errors
+    /// As [`Fetcher::get`].
+    pub async fn exchange_within(
+        &self,
+        deadline: Duration,
         method: &str,
         url: &str,
         headers: &[(String, String)],
@@ -114,6 +131,6 @@ impl Fetcher {
             })
             .await
         };
-        timeout(policy.deadline, exchange).await.unwrap_or_else(|_| Err(no_answer()))
+        timeout(deadline, exchange).await.unwrap_or_else(|_| Err(no_answer()))
     }
 }

@@ -4,6 +4,9 @@
 //! order in the transaction that charges, or drops it, with the stock, before it fails. A job that dies before its first run
 //! leaves a held order, which the chore finds ([`super::watch`]).
 
+use std::collections::BTreeMap;
+
+use base::digest::sha256_parts;
 use base::ids::{AgentId, RequestId};
 use http::StatusCode;
 use platform::http::ApiError;
@@ -20,7 +23,6 @@ use super::price::{self, NoPrice};
 use super::sale::{self, Due, FIRST_LOOK, HELD, Sale, State};
 use super::view;
 use crate::address;
-use crate::order::Cost;
 use crate::providers::rye;
 use crate::quote::{self, Locked};
 use crate::work::failed;
@@ -32,6 +34,17 @@ pub struct Picked {
     pub seller: Seller,
     pub handling_days: u8,
     pub return_days: u8,
+    /// What the buyer saw beside the cost: [`seen`].
+    #[serde(default)]
+    pub seen: String,
+}
+
+/// A digest of what a buyer decides by beside the cost: texts, labels, and the seller's promises.
+fn seen(good: &Good, variant: &Variant) -> String {
+    let labels = variant.labels.iter().flat_map(|(label, value)| [label.as_bytes(), value.as_bytes()]);
+    let days = [good.handling_days, good.return_days];
+    let texts = [good.title.as_bytes(), good.description.as_bytes(), &days[..]];
+    const_hex::encode(&sha256_parts(&texts.into_iter().chain(labels).collect::<Vec<_>>())[..16])
 }
 
 /// The id of the good that an input names. Whether the address is one of ours is seen by the quoter.
@@ -77,7 +90,7 @@ pub async fn quote(toolbox: &Toolbox, id: &str, input: &Map<String, Value>) -> R
     }
     let good = for_sale(toolbox, id).await?.ok_or_else(unknown)?;
     let variant = pick(&good, input)?;
-    quote::check_goods(&good.title)?;
+    quote::check_goods(&good.words())?;
     let address = address::read(input.get("shipping_address").unwrap_or(&Value::Null));
     let address = address.map_err(ApiError::InvalidRequest)?;
     let quantity = quote::quantity(input);
@@ -94,12 +107,14 @@ pub async fn quote(toolbox: &Toolbox, id: &str, input: &Map<String, Value>) -> R
     if cost.total > most {
         return Err(quote::above(most, Some(cost.total)));
     }
+    let seen = seen(&good, variant);
     let fee = quote::fee(cost.total, toolbox.config.prices.commerce_fee);
     let picked = Picked {
         variant: variant.id,
         seller: good.seller,
         handling_days: good.handling_days,
         return_days: good.return_days,
+        seen,
     };
     Ok(Locked { offer: good.id, title: good.title, quantity, cost, fee, good: Some(picked) })
 }
@@ -170,10 +185,14 @@ fn hold(toolbox: &Toolbox, sale: &Sale) -> Result<Vec<Write>, StoreError> {
 /// What a purchase writes in its claim. Nothing for a product of a shop.
 ///
 /// # Errors
-/// 409 `out_of_stock`.
+/// 409 `out_of_stock`; 400 `invalid_quote` if the good is not what was quoted any more.
 pub async fn claims(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Write>, ApiError> {
     let Some(locked) = Locked::read(claiming.locked) else { return Ok(Vec::new()) };
     let Some(picked) = &locked.good else { return Ok(Vec::new()) };
+    // Before money moves: its seller may have changed it since the quote.
+    if offered(toolbox, claiming.input, &locked, picked).await?.is_err() {
+        return Err(ApiError::InvalidQuote);
+    }
     let sale = held(claiming.request_id, claiming.agent, &locked, picked, claiming.now);
     let before = left_behind(toolbox, &sale).await?;
     if let Some(before) = before.as_ref().filter(|before| before.state == State::Held) {
@@ -191,6 +210,18 @@ pub async fn claims(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Wri
             Ok(writes)
         }
     }
+}
+
+/// Gives the stock of a purchase back whose payment came to nothing. What is lost here is found by the chore.
+///
+/// # Errors
+/// If the database fails.
+pub async fn release(toolbox: &Toolbox, request: RequestId) -> Result<(), StoreError> {
+    if sale::load(&toolbox.db, request).await?.is_some_and(|sale| sale.state == State::Held) {
+        let change = Change::Drop { reason: "job_ended".to_owned() };
+        moving::apply(toolbox, request, change).await?.ok();
+    }
+    Ok(())
 }
 
 /// The order of an earlier purchase with the same id whose payment came to nothing: dropped, or held with the same goods.
@@ -224,17 +255,20 @@ pub async fn work(toolbox: &Toolbox, task: &Task, locked: &Locked, picked: &Pick
         State::Dropped => return Err(failed(sale.reason.as_deref().unwrap_or("given_up")).into()),
         _ => return Ok(output(&sale, locked)),
     }
-    let refusal = if task.is_over { Some("given_up") } else { look_again(toolbox, task, locked, picked).await?.err() };
-    if let Some(reason) = refusal {
-        let change = Change::Drop { reason: reason.to_owned() };
-        let dropped = moving::apply(toolbox, sale.request, change).await?;
-        return match dropped {
-            Ok(sale) => Err(failed(sale.reason.as_deref().unwrap_or(reason)).into()),
-            // It was placed meanwhile.
-            Err(_) => Err(Stop::Store(StoreError::new("an order moved while it was dropped"))),
-        };
-    }
-    place(toolbox, task, locked, &sale).await
+    let offered = if task.is_over { Err("given_up") } else { offered(toolbox, &task.input, locked, picked).await? };
+    let labels = match offered {
+        Ok(labels) => labels,
+        Err(reason) => {
+            let change = Change::Drop { reason: reason.to_owned() };
+            let dropped = moving::apply(toolbox, sale.request, change).await?;
+            return match dropped {
+                Ok(sale) => Err(failed(sale.reason.as_deref().unwrap_or(reason)).into()),
+                // It was placed meanwhile.
+                Err(_) => Err(Stop::Store(StoreError::new("an order moved while it was dropped"))),
+            };
+        }
+    };
+    place(toolbox, task, locked, &sale, labels).await
 }
 
 /// A call whose money arrived before its claim has no stock yet.
@@ -251,33 +285,41 @@ async fn take_late(toolbox: &Toolbox, task: &Task, locked: &Locked, picked: &Pic
     }
 }
 
-/// Looks whether the good still costs what was quoted. The inner error is the reason why not.
-async fn look_again(
+/// Looks whether the good is still what was quoted, at that cost: the variant's labels. The inner error is the reason why not.
+async fn offered(
     toolbox: &Toolbox,
-    task: &Task,
+    input: &Map<String, Value>,
     locked: &Locked,
     picked: &Picked,
-) -> Result<Result<Cost, &'static str>, StoreError> {
+) -> Result<Result<BTreeMap<String, String>, &'static str>, StoreError> {
     let Some(good) = for_sale(toolbox, &locked.offer).await? else { return Ok(Err("not_for_sale")) };
-    let address = address::read(task.input.get("shipping_address").unwrap_or(&Value::Null));
+    let address = address::read(input.get("shipping_address").unwrap_or(&Value::Null));
     let variant = good.variants.iter().find(|variant| variant.id == picked.variant);
     let (Ok(address), Some(variant)) = (address, variant) else { return Ok(Err("not_for_sale")) };
+    // A quote from before this was fixed has none.
+    if !picked.seen.is_empty() && picked.seen != seen(&good, variant) {
+        return Ok(Err("not_for_sale"));
+    }
     Ok(match price::cost(&good, variant, locked.quantity, address.state) {
-        Ok(cost) if cost == locked.cost => Ok(cost),
+        Ok(cost) if cost == locked.cost => Ok(variant.labels.clone()),
         _ => Err("price_changed"),
     })
 }
 
 /// Places the order, in the transaction that charges.
-async fn place(toolbox: &Toolbox, task: &Task, locked: &Locked, sale: &Sale) -> Result<Output, Stop> {
+async fn place(
+    toolbox: &Toolbox,
+    task: &Task,
+    locked: &Locked,
+    sale: &Sale,
+    labels: BTreeMap<String, String>,
+) -> Result<Output, Stop> {
     let now = toolbox.clock.now();
-    let good = good::load(&toolbox.db, &sale.good).await?;
-    let labels = good.and_then(|good| good.variants.into_iter().find(|variant| variant.id == sale.variant));
     let address = address::read(task.input.get("shipping_address").unwrap_or(&Value::Null));
     let address = address.map_err(|_| ToolError::internal("the address of an order cannot be read"))?;
     let placed = Sale {
         address: Some(view::address(&address).to_string()),
-        labels: labels.map(|variant| variant.labels).unwrap_or_default(),
+        labels,
         due: Some(now.plus(FIRST_LOOK)),
         ..sale.moved(State::Placed, now)
     };
@@ -296,6 +338,7 @@ fn output(sale: &Sale, locked: &Locked) -> Output {
         "costs": locked.lines(),
         "product_title": sale.title,
         "quantity": sale.quantity,
+        "labels": sale.labels,
     });
     Output::new(result, Source::embedded("goods"))
 }

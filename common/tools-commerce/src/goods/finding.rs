@@ -18,6 +18,8 @@ const SHELF: &str = "GOODS#@all";
 /// Most goods that are searched.
 const MOST: usize = 2_000;
 const MOST_CHARS: usize = 300;
+/// So many more than wanted are looked at: some cannot be sold now.
+const BESIDE: usize = 50;
 
 #[derive(Serialize, Deserialize)]
 struct Row {
@@ -65,9 +67,12 @@ pub async fn search(toolbox: &Toolbox, query: &str, limit: usize) -> Result<Vec<
     let rows: Vec<Row> = toolbox.db.query(Query::prefixed(&toolbox.db.tables.souls, SHELF, "GOOD#", MOST)?).await?;
     let query = query.to_owned();
     let matching =
-        tokio::task::spawn_blocking(move || matching(&rows, &query, limit)).await.map_err(StoreError::new)?;
+        tokio::task::spawn_blocking(move || matching(&rows, &query, limit + BESIDE)).await.map_err(StoreError::new)?;
     let mut found = Vec::new();
     for id in matching {
+        if found.len() >= limit {
+            break;
+        }
         found.extend(product(toolbox, &id).await?);
     }
     Ok(found)

@@ -58,6 +58,15 @@ pub struct Good {
     pub next_variant: u32,
 }
 
+impl Good {
+    /// All that its seller says of it.
+    pub fn words(&self) -> String {
+        let labels = self.variants.iter().flat_map(|variant| &variant.labels).flat_map(|(label, value)| [label, value]);
+        let texts = [&self.title, &self.description].into_iter().chain(labels);
+        texts.map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// From 1. Never used again in its good.

@@ -14,7 +14,7 @@ use crate::restricted;
 
 fn check(asked: Result<Asked, Vec<FieldError>>) -> Result<Asked, ApiError> {
     let asked = asked.map_err(ApiError::InvalidRequest)?;
-    match restricted::group(&asked.good.title) {
+    match restricted::group(&asked.good.words()) {
         None => Ok(asked),
         Some(group) => Err(ApiError::Tool {
             status: StatusCode::BAD_REQUEST,

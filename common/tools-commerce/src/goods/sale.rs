@@ -275,7 +275,10 @@ pub fn list(db: &Db, sale: &Sale) -> Result<Write, StoreError> {
 
 /// Whether a text has the form of a cursor.
 pub fn is_cursor(text: &str) -> bool {
-    text.len() < 80 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'-' | b'_'))
+    let Some((placed, request)) = text.split_once('_') else { return false };
+    // The prefix of all rows: times of the next 27,000 years.
+    let is_time = placed.len() == 15 && placed.starts_with('0') && placed.bytes().all(|byte| byte.is_ascii_digit());
+    is_time && request.parse::<RequestId>().is_ok_and(|id| id.to_string() == request)
 }
 
 /// A page of a seller's orders, newest first, and the cursor of the next one. `after` is the cursor of a page before.

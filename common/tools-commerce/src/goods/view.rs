@@ -50,6 +50,7 @@ pub fn tracking(sale: &Sale) -> Value {
         "tracking_url": parcel.url,
         "updated_at": changed.map(|at| at.to_string()),
         "returned_usdc": sale.returned,
+        "reason": sale.reason,
     })
 }
 

@@ -1,6 +1,8 @@
 //! What time does to orders, every hour: one that was not sent is cancelled, one that was sent counts as delivered, and one whose
 //! return time is over becomes the seller's earning. A held order whose job has ended gives its stock back.
 
+use std::time::Duration;
+
 use platform::http::log;
 use platform::store::{StoreError, WriteError};
 use serde_json::{Value, json};
@@ -12,6 +14,8 @@ use super::sale::{self, Due, HELD, SHARDS, Sale, State};
 
 /// Orders of a partition that one run looks at.
 const AT_ONCE: usize = 25;
+/// An order about which nothing can be done now is looked at again then, so that it does not hold up those behind it.
+const AGAIN: Duration = Duration::from_secs(6 * 3600);
 
 pub static CHORE: Chore = Chore {
     name: "goods",
@@ -36,14 +40,32 @@ pub async fn look(toolbox: &Toolbox) -> Result<(u32, bool), StoreError> {
             match look_at(toolbox, place).await {
                 Ok(has_moved) => moved += u32::from(has_moved),
                 Err(error) => {
-                    are_all_done = false;
-                    log::failure("an order of a good could not be looked at", &error);
+                    log::failure(
+                        "an order of a good could not be looked at",
+                        &format_args!("{}: {error}", place.request),
+                    );
+                    are_all_done &= set_aside(toolbox, place).await.is_ok();
                 }
             }
         }
         more |= due.len() == AT_ONCE && are_all_done;
     }
     Ok((moved, more))
+}
+
+/// Moves an order's place back.
+async fn set_aside(toolbox: &Toolbox, place: &Due) -> Result<(), StoreError> {
+    let db = &toolbox.db;
+    let Some(sale) = sale::load(db, place.request).await?.filter(|sale| sale.due == Some(place.due)) else {
+        return Ok(());
+    };
+    let later = Sale { due: Some(toolbox.clock.now().plus(AGAIN)), ..sale.clone() };
+    match db.transact(&sale::replace(db, &sale, &later)?).await {
+        Ok(()) => db.write_if(place.delete(db)).await.map(drop),
+        // It was changed meanwhile.
+        Err(WriteError::Refused(_)) => Ok(()),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
 }
 
 /// Whether the order has moved. Its place is deleted when another one stands for it, or it needs none.

@@ -95,7 +95,7 @@ fn the_example_needs_one_file_and_works() {
     let own = include_str!("docs_tests.rs");
     assert!(own.contains(literal), "the example here is the page's");
     let row = &example::ROWS[0];
-    let serde_json::Value::Object(input) = (row.spec.example)() else { panic!("an object") };
+    let serde_json::Value::Object(input) = row.spec.example() else { panic!("an object") };
     let paths = fill::paths(&row.requests[0], &input);
     assert_eq!(paths, ["/v2/country/DE/indicator/SP.POP.TOTL?format=json&per_page=1"]);
     let answer = serde_json::json!([{"page": 1}, [{"date": "2025", "value": 83_500_000}]]);

@@ -112,7 +112,7 @@ fn toolbox_at(url: &str) -> Arc<Toolbox> {
 }
 
 fn example(row: &Lookup) -> Map<String, Value> {
-    let example = (row.spec.example)();
+    let example = row.spec.example();
     validate(row.spec.input, example.as_object().unwrap()).unwrap()
 }
 

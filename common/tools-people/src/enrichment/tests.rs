@@ -8,7 +8,7 @@ use tools::spec::ToolSpec;
 /// The paths of all input errors.
 fn wrong(tool: &ToolSpec, body: &Value) -> Vec<String> {
     let errors = match input::validate(tool.input, body.as_object().unwrap()) {
-        Ok(kept) => (tool.check)(&kept, &FetchPolicy::default()),
+        Ok(kept) => tool.check(&kept, &FetchPolicy::default()),
         Err(errors) => errors,
     };
     errors.into_iter().map(|error| error.path).collect()

@@ -358,7 +358,7 @@ const EXECUTION_PATH: &str = "/v1/soul/counter/services/statistics/execute";
 const MCP_VERSION: &str = "2026-07-28";
 
 fn vin() -> Value {
-    (TOOL.example)()
+    TOOL.example()
 }
 
 /// A read of the agent's own data, with a proof.
