@@ -11,6 +11,7 @@ mod followers;
 mod goals;
 mod knowledge;
 mod sdks;
+mod selling;
 mod settling;
 mod sms;
 mod voice;
@@ -100,6 +101,21 @@ async fn install_python(folder: &Path) -> Result<(), String> {
         .await?;
     }
     std::fs::write(mark, wanted).map_err(|error| error.to_string())
+}
+
+/// The interpreter of a folder's own environment, or an error if that cannot be installed.
+async fn python_of(folder: &Path) -> Result<PathBuf, String> {
+    let environment = folder.join(".venv");
+    let python = environment.join("bin/python");
+    let wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
+    let mark = environment.join(".installed");
+    if !std::fs::read(&mark).is_ok_and(|installed| installed == wanted) {
+        quietly(Command::new("python3").args(["-m", "venv"]).arg(&environment)).await?;
+        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"];
+        quietly(Command::new(&python).args(arguments).current_dir(folder)).await?;
+        std::fs::write(mark, wanted).map_err(|error| error.to_string())?;
+    }
+    Ok(python)
 }
 
 async fn quietly(command: &mut Command) -> Result<(), String> {

@@ -105,6 +105,7 @@ async fn answer(State(service): State<Service>, method: Method, uri: Uri, header
             .header("content-length", "1000")
             .body(Body::from_stream(futures_util::stream::iter([Ok("{"), Err(std::io::Error::other("gone"))])))
             .unwrap(),
+        "manual" => ([("content-type", "text/markdown; charset=utf-8")], "# Vélo").into_response(),
         "picture" => {
             ([("content-type", "image/png")], [&b"\x89PNG\r\n\x1a\n"[..], &[7; 200_000]].concat()).into_response()
         }
@@ -297,12 +298,16 @@ fn limits_hold_for_all_buyers_together() {
 }
 
 #[test]
-fn a_picture_is_a_file_of_its_job() {
+fn a_short_text_is_the_answer_and_a_picture_a_file_of_its_job() {
     run(async {
         let service = Service::start().await;
-        let tool = service.tool("picture", json!({"answers": ["image/png"], "category": "pictures"}));
-        let stack = selling(&[tool]).await;
+        let manual = service.tool("manual", json!({"answers": ["text/markdown"], "max_response_bytes": 65_536}));
+        let picture = service.tool("picture", json!({"answers": ["image/png"], "category": "pictures"}));
+        let stack = selling(&[manual, picture]).await;
         let (payer, token) = rich(&stack).await;
+        let read = call(&payer, &token, "manual", &json!({"city": "Lyon"})).await;
+        let expected = json!({"content_type": "text/markdown", "bytes": 7, "text": "# Vélo"});
+        assert_eq!((read.status, &read.json()["data"]["result"]), (200, &expected), "{}", read.text);
         let accepted = call(&payer, &token, "picture", &json!({"city": "Lyon"})).await;
         assert_eq!(accepted.status, 202, "{}", accepted.text);
         let id = accepted.json()["request_id"].as_str().expect("an id").to_owned();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{installed, quietly};
+use super::{installed, python_of};
 use crate::support::{Payer, children, run, stack_with};
 
 struct Program {
@@ -39,26 +39,11 @@ impl Program {
     }
 }
 
-/// The library's environment, or an error if it cannot be installed.
-async fn python(folder: &Path) -> Result<std::path::PathBuf, String> {
-    let environment = folder.join(".venv");
-    let python = environment.join("bin/python");
-    let wanted = std::fs::read(folder.join("requirements.txt")).map_err(|error| error.to_string())?;
-    let mark = environment.join(".installed");
-    if !std::fs::read(&mark).is_ok_and(|installed| installed == wanted) {
-        quietly(Command::new("python3").args(["-m", "venv"]).arg(&environment)).await?;
-        let arguments = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"];
-        quietly(Command::new(&python).args(arguments).current_dir(folder)).await?;
-        std::fs::write(mark, wanted).map_err(|error| error.to_string())?;
-    }
-    Ok(python)
-}
-
 #[test]
 fn the_reference_libraries_accept_our_signatures() {
     run(async {
         let Some(folder) = installed("webhooks").await else { return };
-        let python = match python(&folder).await {
+        let python = match python_of(&folder).await {
             Ok(python) => python,
             Err(cause) if std::env::var_os("REQUIRE_CLIENTS").is_some() => panic!("{cause}"),
             Err(cause) => return eprintln!("LEFT OUT: the Python library does not install here: {cause}"),

@@ -6,20 +6,22 @@ use platform::http::log;
 use platform::store::{Key, Write};
 use serde_json::{Value, json};
 use tools::files::{self, FileRow, NotKept, Owner};
+use tools::own::INLINE_BYTES;
 use tools::{Output, Task, Toolbox};
 use upstream::{AnswerContent, Outcome};
 
 use crate::PROVIDER;
 use crate::ask::callers_fault;
 
-/// Longest answer of another type than JSON that stands in the result, in bytes.
-const INLINE_BYTES: usize = 64 * 1024;
-
 pub async fn output(toolbox: &Toolbox, task: &Task, outcome: Outcome) -> Result<Output, ToolError> {
     let result = match outcome {
         Outcome::Answer(AnswerContent::Json(json)) => json,
         Outcome::Answer(AnswerContent::Bytes { bytes, content_type }) if bytes.len() <= INLINE_BYTES => {
-            json!({"content_type": content_type, "bytes": bytes.len(), "base64": base64_standard(&bytes)})
+            let (member, content) = match String::from_utf8(bytes.clone()) {
+                Ok(text) if content_type.starts_with("text/") => ("text", text),
+                _ => ("base64", base64_standard(&bytes)),
+            };
+            json!({"content_type": content_type, "bytes": bytes.len(), member: content})
         }
         Outcome::Answer(AnswerContent::Bytes { bytes, content_type }) => {
             let size = bytes.len();

@@ -10,10 +10,12 @@ use crate::spec::{Answer, Catalog, MARKET, Need, Price, TOP_UP, ToolSpec};
 
 /// The route group that sells them: the one whose function has the operator's keys and answers at once.
 const GROUP: &str = "knowledge";
-/// Their paths begin with this.
 /// The name of the runner that does the work of them all.
 pub const RUNNER: &str = "own_service";
+/// Their paths begin with this.
 pub const PATH: &str = "/v1/tools/own/";
+/// Longest answer of another type than JSON that stands in the result, in bytes. Longer ones are files.
+pub const INLINE_BYTES: usize = 64 * 1024;
 /// The longest time of a service that a caller waits for; slower ones are queued.
 const DIRECT: Duration = Duration::from_secs(20);
 /// The work's time beyond the service's: to count it, and to store the answer.
@@ -42,8 +44,9 @@ pub fn secrets(tools: &[&'static ToolSpec]) -> Vec<&'static str> {
 
 fn spec(tool: upstream::Tool) -> &'static ToolSpec {
     let tool: &'static upstream::Tool = Box::leak(Box::new(tool));
-    // Long answers of other types than JSON become files, which only the worker writes.
-    let direct = tool.deadline <= DIRECT && !tool.answers_bytes();
+    // Only the worker writes files.
+    let may_be_a_file = tool.answers_bytes() && tool.max_response_bytes > INLINE_BYTES;
+    let direct = tool.deadline <= DIRECT && !may_be_a_file;
     let path: &'static str = leaked(format!("{PATH}{}", tool.name));
     Box::leak(Box::new(ToolSpec {
         name: &tool.name,
@@ -105,7 +108,8 @@ fn output(tool: &ToolSpec) -> Value {
             "properties": {
                 "content_type": {"type": "string"},
                 "bytes": {"type": "integer"},
-                "base64": {"type": "string", "description": "The answer, if it is short"},
+                "text": {"type": "string", "description": "The answer, if it is a short text"},
+                "base64": {"type": "string", "description": "The answer, if it is short and no text"},
                 "file": {"type": "string", "description": "Path of the answer among the request's files, if it is longer"},
             },
         }),
