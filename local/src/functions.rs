@@ -326,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 21] = [
+const IN_SETTINGS_FILE: [&str; 22] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -344,6 +344,7 @@ const IN_SETTINGS_FILE: [&str; 21] = [
     "GOODS_SELLERS",
     "OWN_TOOLS",
     "TOOLS",
+    "SOLD_BELOW_COST",
     "MARKETPLACE",
     "REGISTRATION",
     "VOICE_DAILY_MINUTES",

@@ -6,6 +6,7 @@ use catalog::CATALOG;
 use platform::config::{Config, ConfigErrors, SettingsFile, SettlementConfig};
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tools::charges;
 
 use crate::{Error, doctor};
 
@@ -89,14 +90,18 @@ pub fn check(environment: &HashMap<String, String>, file: &SettingsFile) -> Resu
     if has_own_chain && !has_relayer && !is_malformed && matches!(config.settlement, SettlementConfig::Relayer) {
         problems.push(format!("RELAYER_PRIVATE_KEY (or FACILITATOR_URL) is required: {OWN_CHAIN}"));
     }
-    problems.extend(CATALOG.unknown(&config));
+    let catalog = CATALOG.of(&config);
+    problems.extend(catalog.unknown(&config));
     problems.extend(out_of_reach(environment, file));
     if !problems.is_empty() {
         return Err(ConfigErrors(problems));
     }
     let misspelt = doctor::misspelt(environment).into_iter();
     let misspelt = misspelt.map(|(name, meant)| format!("nothing reads the variable {name}; is it {meant}?"));
-    Ok(doctor::providers::unready(&config).into_iter().map(|(_, what)| what).chain(misspelt).collect())
+    let unready = doctor::providers::unready(&config).into_iter().map(|(_, what)| what);
+    // What is sold below cost, and is meant so.
+    let losses = charges::losses(catalog, &config).into_iter().map(|loss| loss.to_string());
+    Ok(unready.chain(losses).chain(misspelt).collect())
 }
 
 /// Why the local stack's wallets are not there.

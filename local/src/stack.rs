@@ -121,10 +121,10 @@ pub struct Stack {
 }
 
 impl Options {
-    /// Keeps nothing; everything else is default.
+    /// For tests: keeps nothing, and takes any provider at the usual prices. Everything else is default.
     pub fn in_memory(chain: Arc<DevChain>) -> Options {
         Options {
-            environment: [("LOCAL_OPEN_TO_PAGES", "true"), ("SMTP_LISTEN_PORT", "0")]
+            environment: [("LOCAL_OPEN_TO_PAGES", "true"), ("SMTP_LISTEN_PORT", "0"), ("SOLD_BELOW_COST", "*")]
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into(),
             state: None,

@@ -139,6 +139,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     quoters: catalog::CATALOG.quoters.iter().copied().chain(&QUOTERS).collect(),
     providers: catalog::CATALOG.providers,
     asked: catalog::CATALOG.asked,
+    charges: Vec::new,
     has_country: catalog::CATALOG.has_country,
     left_out: Vec::new(),
     market: catalog::CATALOG.market,

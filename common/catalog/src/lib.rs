@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use platform::config::Capability;
-use platform::providers::sns;
+use platform::providers::{Charge, sns};
 use tools::Runner;
 use tools::chore::Chore;
 use tools::pages::BROWSER;
@@ -56,6 +56,7 @@ pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog {
     ],
     providers,
     asked,
+    charges,
     has_country: number::has_country,
     market: MARKET,
     problems: Vec::new(),
@@ -105,6 +106,27 @@ fn asked() -> Vec<&'static str> {
     named.chain(rows.map(|source| source.provider)).chain(others).collect()
 }
 
+/// What providers charge, by their adapters.
+fn charges() -> Vec<Charge> {
+    let search = search::vendors::ALL.iter().map(|vendor| Charge {
+        provider: vendor.name,
+        capability: Capability::Search,
+        tools: &["web_search"],
+        amount: vendor.charge,
+    });
+    let others = [
+        &vendors::CHARGES[..],
+        &verification::CHARGES,
+        &local::CHARGES,
+        &tools_email::providers::CHARGES,
+        &tools_sms::providers::CHARGES,
+        &tools_voice::providers::CHARGES,
+        &tools_network::providers::CHARGES,
+        &tools_commerce::providers::CHARGES,
+    ];
+    search.chain(others.concat()).collect()
+}
+
 /// When a tool's name, path, summary or price last changed, for directories. A test in `api::discovery` fails if the
 /// catalog changes and this does not.
 pub const UPDATED: &str = "2026-11-29T00:00:00Z";
@@ -116,8 +138,57 @@ mod tests {
     use super::*;
     use base::input;
     use base::money::Usdc;
+    use platform::config::Config;
     use platform::net::FetchPolicy;
+    use platform::providers::Amount;
     use tools::bazaar;
+
+    #[test]
+    fn every_provider_says_what_it_charges() {
+        for (capability, variable) in Capability::ALL {
+            for provider in providers(capability) {
+                let is_said = |charge: &Charge| charge.provider == provider && charge.capability == capability;
+                assert!(charges().iter().any(is_said), "{variable}: {provider}");
+            }
+        }
+        for charge in charges() {
+            assert!(charge.tools.iter().all(|name| CATALOG.find(name).is_some()), "{charge:?}");
+            let Amount::Public { usd, source, as_of, .. } = charge.amount else { continue };
+            assert!(usd > Usdc::ZERO && source.starts_with("https://") && as_of.len() == 7, "{charge:?}");
+        }
+    }
+
+    #[test]
+    fn a_price_below_a_providers_stops_the_start() {
+        let told = |variables: &[(&str, &str)]| -> Vec<String> {
+            let variables = [variables, &[("PAY_TO", "0x00000000000000000000000000000000000000ff")]].concat();
+            let given =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            CATALOG.unknown(&Config::read(given).unwrap())
+        };
+        let nothing: [&str; 0] = [];
+        assert_eq!(told(&[("SEARCH_PROVIDERS", "serper,searxng"), ("EMAIL_PROVIDERS", "ses")]), nothing);
+        let brave = ("SEARCH_PROVIDERS", "serper,brave");
+        let expected = "web_search is sold for 0.001000 USDC, and brave charges 0.005000 USD for a search \
+                        (https://api-dashboard.search.brave.com/app/plans, 2026-09): raise the price of web_search in PRICES, \
+                        set brave=N in PROVIDER_CALLS_PER_DAY, or name web_search in SOLD_BELOW_COST";
+        assert_eq!(told(&[brave]), [expected]);
+        for way_out in [
+            ("PRICES", r#"{"web_search": "0.005"}"#),
+            ("PROVIDER_CALLS_PER_DAY", "brave=100"),
+            ("SOLD_BELOW_COST", "web_search"),
+            ("SOLD_BELOW_COST", "*"),
+        ] {
+            assert_eq!(told(&[brave, way_out]), nothing, "{way_out:?}");
+        }
+        assert_eq!(
+            told(&[("SOLD_BELOW_COST", "web_serch")]),
+            ["SOLD_BELOW_COST names \"web_serch\", which is no tool"]
+        );
+        // Only the first of these is asked.
+        assert_eq!(told(&[("SMS_PROVIDERS", "aws_sms,twilio")]), nothing);
+        assert_eq!(told(&[("SMS_PROVIDERS", "twilio")]).len(), 1);
+    }
 
     #[test]
     fn names_and_paths_are_unique_and_examples_are_valid() {

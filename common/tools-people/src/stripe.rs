@@ -9,11 +9,19 @@
 
 use base::ids::RequestId;
 use base::untrusted_text;
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, Outbound, OutboundError};
+use platform::providers::{Amount, Charge};
 use serde_json::Value;
 use tokio::time::Instant;
 
 pub const STRIPE: &str = "stripe";
+pub const CHARGE: Charge = Charge {
+    provider: STRIPE,
+    capability: Capability::Identity,
+    tools: &["identity_start"],
+    amount: Amount::public(1_500_000, "a document, whatever it finds", "https://stripe.com/pricing", "2026-09"),
+};
 const ORIGIN: &str = "https://api.stripe.com";
 
 /// A hosted page of the vendor, on which a person shows a document.

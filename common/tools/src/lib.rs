@@ -23,6 +23,7 @@ macro_rules! family {
 pub mod availability;
 pub mod bazaar;
 pub mod buying;
+pub mod charges;
 pub mod chore;
 pub mod files;
 pub mod lock;

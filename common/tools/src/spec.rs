@@ -11,14 +11,15 @@ use base::money::Usdc;
 use platform::config::{Capability, Config, ConfigErrors, PriceTable};
 use platform::http::ApiError;
 use platform::net::FetchPolicy;
+use platform::providers::Charge;
 use platform::providers::model::ModelTool;
 use platform::store::lists::List;
 use platform::store::{BoxFuture, StoreError, Write};
 use serde_json::{Map, Value};
 
-use crate::own;
 use crate::quoting::{CheckNamed, Quoter};
 use crate::{Runner, Toolbox};
+use crate::{charges, own};
 
 /// Buying credits: sold through the same gate as tools, but not listed as a tool.
 pub static TOP_UP: &ToolSpec = &crate::top_up::SPEC;
@@ -43,6 +44,8 @@ pub struct Catalog {
     /// All names that `PROVIDER_KEYS`, `PROVIDER_URLS` and `PROVIDER_CALLS_PER_DAY` may have: what is asked, and keys with
     /// names of their own.
     pub asked: fn() -> Vec<&'static str>,
+    /// What the providers charge.
+    pub charges: fn() -> Vec<Charge>,
     /// Whether a country (ISO 3166-1 alpha-2) has phone numbers.
     pub has_country: fn(&str) -> bool,
     /// What souls sell: [`MARKET`], or nothing where there is no marketplace.
@@ -57,6 +60,7 @@ pub static NOTHING: Catalog = Catalog {
     quoters: Vec::new(),
     providers: |_| Vec::new(),
     asked: Vec::new,
+    charges: Vec::new,
     has_country: |_| true,
     market: MARKET,
     problems: Vec::new(),
@@ -181,6 +185,12 @@ impl Catalog {
         let mut problems: Vec<String> =
             config.prices.tools.keys().filter_map(|name| self.why_not_priced(name)).collect();
         problems.extend(self.problems.iter().cloned());
+        let losses = charges::losses(self, config);
+        problems.extend(losses.iter().filter(|loss| loss.is_open()).map(|loss| format!("{loss}: {}", loss.remedy())));
+        let (tools, words) = (self.iter().chain(&self.left_out), &config.sold_below_cost);
+        let names: Vec<&str> = tools.map(|tool| tool.name).collect();
+        let unknown = words.iter().filter(|word| *word != "*" && !names.contains(&word.as_str()));
+        problems.extend(unknown.map(|word| format!("SOLD_BELOW_COST names {word:?}, which is no tool")));
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
             let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
@@ -696,6 +706,7 @@ mod tests {
             quoters: Vec::new(),
             providers: |capability| if capability == Capability::Search { vec!["one", "two"] } else { Vec::new() },
             asked: || vec!["one", "two", "register"],
+            charges: Vec::new,
             has_country: |country| country != "XX",
             market: MARKET,
             problems: Vec::new(),

@@ -22,6 +22,6 @@ fn check() -> Result<(), String> {
     let file = SettingsFile::read(&path).map_err(|errors| errors.to_string())?;
     let assumed = |name: &str| (name == "PAY_TO").then(|| "0x0000000000000000000000000000000000000001".to_owned());
     let (config, mut problems) = Config::examined(assumed, &file);
-    problems.extend(CATALOG.unknown(&config));
+    problems.extend(CATALOG.of(&config).unknown(&config));
     if problems.is_empty() { Ok(()) } else { Err(ConfigErrors(problems).to_string()) }
 }

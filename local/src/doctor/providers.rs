@@ -1,7 +1,9 @@
 //! Checks what each named provider needs: its keys, or an address. A provider that lacks them is passed over, and what is sold
 //! in its place may be less. The local stack says it at its start, too.
 
+use catalog::CATALOG;
 use platform::config::{Capability, Config};
+use tools::charges;
 use tools_commerce::providers::shopify;
 use tools_email::providers::{ses, smtp};
 use tools_sms::providers::{aws, telnyx, twilio, vapi};
@@ -17,6 +19,10 @@ pub fn check(config: &Config, report: &mut Report) {
     for (capability, found) in unready(config).into_iter().filter(|(capability, _)| !ONE.contains(capability)) {
         let remedy = format!("set what it needs, or take it out of {} (docs/CONFIGURATION.md)", capability.variable());
         report.warn(CHECK, found, remedy);
+    }
+    // Others stop the start.
+    for loss in charges::losses(CATALOG.of(config), config).into_iter().filter(|loss| !loss.is_open()) {
+        report.warn(CHECK, loss.to_string(), "nothing, if you mean it; else raise the price in PRICES");
     }
 }
 

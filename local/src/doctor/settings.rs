@@ -30,7 +30,7 @@ pub fn check(environment: &HashMap<String, String>, report: &mut Report) -> Opti
     }
     unknown(environment, &known, report);
     let (config, mut problems) = Config::examined(|name| environment.get(name).cloned(), &SettingsFile::default());
-    problems.extend(CATALOG.unknown(&config));
+    problems.extend(CATALOG.of(&config).unknown(&config));
     if !problems.is_empty() {
         for problem in problems {
             let name = problem.split(' ').next().unwrap_or_default().to_owned();

@@ -63,6 +63,8 @@ pub struct Config {
     pub largest_purchase: Usdc,
     /// `TOOLS`: what is sold.
     pub tools: ToolChoice,
+    /// `SOLD_BELOW_COST`: comma-separated names of tools whose price may be below what a provider charges; `*`: all. Default: none.
+    pub sold_below_cost: Vec<String>,
     /// `MARKETPLACE`: if `false`, no souls register, are shown or sell here. Default `true`.
     pub marketplace: bool,
     /// `REGISTRATION`: if `closed`, no new souls register; those that are here go on. Default `open`.
@@ -505,6 +507,7 @@ impl Config {
             host_places: u8::try_from(env.number("HOST_PLACES", 10, 2..=250)).unwrap_or(10),
             largest_purchase: env.largest_purchase(),
             tools: env.tools(),
+            sold_below_cost: env.list("SOLD_BELOW_COST"),
             marketplace: env.parsed("MARKETPLACE").unwrap_or(true),
             registration: env.registration(),
             own_tools: env.text("OWN_TOOLS"),

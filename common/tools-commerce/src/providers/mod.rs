@@ -10,6 +10,8 @@ use serde_json::Value;
 pub const CATALOGS: [&str; 1] = [shopify::NAME];
 /// Who buys, by their names in `PURCHASE_PROVIDERS`.
 pub const BUYERS: [&str; 1] = [rye::NAME];
+/// What they charge.
+pub const CHARGES: [platform::providers::Charge; 2] = [shopify::CHARGE, rye::CHARGE];
 
 /// Longest text of a provider that is kept, in characters.
 const MAX_TEXT: usize = 300;

@@ -8,7 +8,9 @@
 use std::time::Duration;
 
 use base::money::Usdc;
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, Outbound, OutboundError};
+use platform::providers::{Amount, Charge};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -18,6 +20,17 @@ use crate::order::{Cost, Offer};
 use crate::tracking::Parcel;
 
 pub const NAME: &str = "rye";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Purchases,
+    tools: &["commerce"],
+    amount: Amount::public(
+        70_000,
+        "a lookup and an order, beside 149 USD a month",
+        "https://rye.com/pricing",
+        "2026-09",
+    ),
+};
 const ORIGIN: &str = "https://api.commerce.jolly.dev";
 /// micro-USDC of a cent
 const CENT: u64 = 10_000;

@@ -3,7 +3,9 @@
 //! stored copies). It needs no key, but the address of a profile of the agent, which this service serves. Amounts are in minor units of
 //! their currency.
 
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, Outbound, OutboundError};
+use platform::providers::{Amount, Charge};
 use products::{Price, Product, Variant};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
@@ -13,6 +15,12 @@ use url::Url;
 use super::text;
 
 pub const NAME: &str = "shopify";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Products,
+    tools: &["commerce_search"],
+    amount: Amount::Unknown("it publishes none, and asks without a key"),
+};
 const ORIGIN: &str = "https://catalog.shopify.com";
 /// Where this service serves the profile that the catalog reads.
 pub const PROFILE: &str = "/.well-known/ucp-agent.json";

@@ -10,6 +10,7 @@ use base::ids::RequestId;
 pub use messages::hand::Handed;
 pub(crate) use messages::hand::{clean_reason, unanswered};
 use platform::config::{Capability, Config};
+use platform::providers::Charge;
 use tokio::time::Instant;
 use tools::Toolbox;
 
@@ -29,6 +30,9 @@ pub struct Outgoing<'a> {
 
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [ses::NAME, smtp::NAME];
+
+/// What they charge.
+pub const CHARGES: [Charge; 2] = [ses::CHARGE, smtp::CHARGE];
 
 /// The provider in use: the first of `EMAIL_PROVIDERS`. `None` if there is none, or if it is `smtp` without a relay.
 pub fn chosen(config: &Config) -> Option<&'static str> {

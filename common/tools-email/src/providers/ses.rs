@@ -7,9 +7,10 @@
 
 use base::encoding::push_base64;
 use http::Method;
+use platform::config::Capability;
 use platform::http::log;
 use platform::net::PlainHttp;
-use platform::providers::{Ask, aws};
+use platform::providers::{Amount, Ask, Charge, aws};
 use platform::store::StoreError;
 use platform::store::aws::SignedHttp;
 use serde_json::{Value, json};
@@ -19,6 +20,12 @@ use tools::Toolbox;
 use super::{Handed, Outgoing, clean_reason, unanswered};
 
 pub const NAME: &str = "ses";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Email,
+    tools: &["email"],
+    amount: Amount::public(160, "a mail to one recipient", "https://aws.amazon.com/ses/pricing/", "2026-08"),
+};
 
 /// The tags of a mail that its events repeat.
 pub const TAG_REQUEST: &str = "request_id";

@@ -9,7 +9,9 @@ use base::ids::RequestId;
 use lettre::address::Envelope;
 use lettre::transport::smtp::response::Response;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Tokio1Executor};
+use platform::config::Capability;
 use platform::http::log;
+use platform::providers::{Amount, Charge};
 use tokio::time::Instant;
 use tools::Toolbox;
 
@@ -18,6 +20,12 @@ use crate::address::Address;
 use crate::domain;
 
 pub const NAME: &str = "smtp";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Email,
+    tools: &["email"],
+    amount: Amount::Unknown("your own relay"),
+};
 
 /// Timeout for one step of the conversation.
 const STEP: Duration = Duration::from_secs(15);

@@ -2,7 +2,8 @@
 //! (read Nov 2026). At most three pages of 20; the field mask decides the price.
 
 use base::tool_result::Source;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::config::Capability;
+use platform::providers::{Amount, Ask, Charge, Outbound, OutboundError};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -10,6 +11,17 @@ use super::business::{Business, Found, line, web};
 
 pub const NAME: &str = "google_places";
 const ORIGIN: &str = "https://places.googleapis.com";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Places,
+    tools: &["local_search", "local_resolve"],
+    amount: Amount::public(
+        35_000,
+        "a page of a Text Search with phone numbers",
+        "https://developers.google.com/maps/billing-and-pricing/pricing",
+        "2026-10",
+    ),
+};
 const FIELDS: &str = "places.id,places.displayName,places.formattedAddress,places.internationalPhoneNumber,places.websiteUri,\
                       places.rating,places.userRatingCount,places.businessStatus,places.location,places.primaryType,nextPageToken";
 const PAGE: usize = 20;

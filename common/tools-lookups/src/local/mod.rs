@@ -8,4 +8,7 @@ mod resolve;
 mod search;
 mod solicitations;
 
+/// What the providers charge.
+pub const CHARGES: [platform::providers::Charge; 2] = [google::CHARGE, overpass::CHARGE];
+
 tools::family!(search, resolve, solicitations);

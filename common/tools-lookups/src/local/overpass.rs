@@ -3,7 +3,8 @@
 
 use base::encoding::percent_encoded;
 use base::tool_result::Source;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::config::Capability;
+use platform::providers::{Amount, Ask, Charge, Outbound, OutboundError};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
@@ -11,6 +12,12 @@ use super::business::{Business, Found, line, web};
 
 pub const NAME: &str = "overpass";
 const ORIGIN: &str = "https://overpass-api.de";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Places,
+    tools: &["local_search", "local_resolve"],
+    amount: Amount::Unknown("a public server that asks nothing"),
+};
 /// Keys whose values are kinds of places.
 const KINDS: [&str; 6] = ["amenity", "shop", "craft", "office", "healthcare", "leisure"];
 

@@ -14,7 +14,7 @@ use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
 use platform::config::{Capability, Config};
 use platform::http::{ApiError, log};
-use platform::providers::OutboundError;
+use platform::providers::{Charge, OutboundError};
 use platform::store::{BoxFuture, StoreError};
 use serde_json::Value;
 use tools::spec::{Need, ToolSpec};
@@ -26,6 +26,9 @@ use crate::action::{Ids, Kind};
 
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [local::NAME, unipile::NAME];
+
+/// What they charge.
+pub const CHARGES: [Charge; 2] = [local::CHARGE, unipile::CHARGE];
 
 /// What every tool of the family needs.
 pub fn needs(_: &ToolSpec, _: &serde_json::Map<String, Value>) -> Vec<Need> {

@@ -5,7 +5,9 @@
 //! numbers later to a webhook, so they are never requested.
 
 use base::encoding::percent_encoded;
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, OutboundError};
+use platform::providers::{Amount, Charge};
 use serde_json::{Value, json};
 
 use super::about::address_of;
@@ -16,6 +18,19 @@ use super::{
 };
 
 const NAME: &str = "apollo";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::People,
+    tools: &[
+        "enrich_profile",
+        "enrich_email",
+        "enrich_company",
+        "research_person",
+        "research_people",
+        "research_company",
+    ],
+    amount: Amount::Unknown("credits of a plan, whose price each contract sets"),
+};
 const ORIGIN: &str = "https://api.apollo.io";
 /// Apollo's limits of a search: rows per page, and rows in all.
 const PAGE: usize = 100;

@@ -5,7 +5,9 @@
 //! means that the plan's usage is exceeded.
 
 use base::encoding::percent_encoded;
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, OutboundError};
+use platform::providers::{Amount, Charge};
 use serde_json::{Value, json};
 
 use super::read::{domain, email, number, profile, profile_url, record, records, text, word, words};
@@ -16,6 +18,13 @@ use super::{
 
 const NAME: &str = "hunter";
 const ORIGIN: &str = "https://api.hunter.io";
+/// By its smallest plan: 49 USD for 2,000 credits, and a credit for each address that is found.
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::People,
+    tools: &["enrich_email", "research_people"],
+    amount: Amount::public(24_500, "an address", "https://hunter.io/pricing", "2026-10"),
+};
 /// Rows per page of either search.
 const PAGE: usize = 100;
 /// The finder's confidence, 0 to 100. Below this an address is a guess and is dropped.

@@ -11,6 +11,7 @@ mod phones;
 mod read;
 
 use base::tool_result::{Source, ToolError, Unavailable};
+use platform::providers::Charge;
 use platform::providers::outbound::{Outbound, OutboundError};
 use platform::store::BoxFuture;
 use serde::Serialize;
@@ -21,6 +22,9 @@ pub use read::{clean, domain_of, email_of, plain_email, profile_name, profile_ur
 
 /// Names of all vendors with an adapter. They are a constant, so that code that only checks names links no adapter.
 pub const VENDORS: [&str; 3] = ["peopledatalabs", "apollo", "hunter"];
+
+/// What they charge.
+pub const CHARGES: [Charge; 4] = [pdl::CHARGES[0], pdl::CHARGES[1], apollo::CHARGE, hunter::CHARGE];
 
 fn adapter(name: &str) -> Option<&'static dyn PeopleSource> {
     let adapters: [&dyn PeopleSource; VENDORS.len()] = [&pdl::PeopleDataLabs, &apollo::Apollo, &hunter::Hunter];

@@ -6,7 +6,9 @@
 //! that are shown are requested: no birth dates, no sex, no home addresses.
 
 use base::encoding::percent_encoded;
+use platform::config::Capability;
 use platform::providers::outbound::{Ask, OutboundError};
+use platform::providers::{Amount, Charge};
 use serde_json::{Value, json};
 
 use super::about::address_of;
@@ -18,6 +20,26 @@ use super::{
 
 const NAME: &str = "peopledatalabs";
 const ORIGIN: &str = "https://api.peopledatalabs.com";
+/// By its smallest plans: 98 USD for 350 people, 100 USD for 1,000 companies, and a credit for each row of a search.
+pub const CHARGES: [Charge; 2] = [
+    Charge {
+        provider: NAME,
+        capability: Capability::People,
+        tools: &["enrich_profile", "enrich_email", "research_person", "research_people"],
+        amount: Amount::public(
+            280_000,
+            "a person",
+            "https://docs.peopledatalabs.com/docs/create-an-account.md",
+            "2026-08",
+        ),
+    },
+    Charge {
+        provider: NAME,
+        capability: Capability::People,
+        tools: &["enrich_company", "research_company"],
+        amount: Amount::public(100_000, "a company", "https://www.peopledatalabs.com/pricing/company", "2026-08"),
+    },
+];
 /// 1 to 10. The vendor calls a match below 6 uncertain, and no result is better than a wrong person.
 const MIN_LIKELIHOOD: u8 = 6;
 /// The vendor's maximum rows per page.

@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::config::Capability;
+use platform::providers::{Amount, Ask, Charge, Outbound, OutboundError};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -15,6 +16,13 @@ use super::verdict::{Findings, Mailbox};
 
 pub const NAME: &str = "hunter";
 const ORIGIN: &str = "https://api.hunter.io";
+/// Half a credit of its smallest plan: 49 USD for 2,000.
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::EmailCheck,
+    tools: &["verify_email"],
+    amount: Amount::public(12_250, "an address", "https://hunter.io/pricing", "2026-10"),
+};
 /// 300 requests a minute.
 const PER_SECOND: f64 = 5.0;
 /// Pause before asking again after a 202.

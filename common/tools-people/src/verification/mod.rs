@@ -13,4 +13,7 @@ pub mod session;
 mod smtp;
 pub mod verdict;
 
+/// What the providers of checks charge.
+pub const CHARGES: [platform::providers::Charge; 2] = [hunter::CHARGE, crate::stripe::CHARGE];
+
 tools::family!(email, identity);

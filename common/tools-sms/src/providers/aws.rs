@@ -7,10 +7,11 @@
 
 use http::Method;
 use messages::hand::{Handed, clean_reason, unanswered};
+use platform::config::Capability;
 use platform::http::log;
 use platform::net::PlainHttp;
 use platform::providers::aws::signed;
-use platform::providers::{Ask, OutboundError};
+use platform::providers::{Amount, Ask, Charge, OutboundError};
 use platform::store::StoreError;
 use platform::store::aws::SignedHttp;
 use serde_json::{Value, json};
@@ -22,6 +23,12 @@ use crate::number::Number;
 use crate::segments::{self, Encoding, Segments};
 
 pub const NAME: &str = "aws_sms";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Sms,
+    tools: &["sms"],
+    amount: Amount::Unknown("its rates are listed by country, and not on its page of prices"),
+};
 
 /// The members of a text's context that its events repeat.
 pub const CONTEXT_REQUEST: &str = "request_id";

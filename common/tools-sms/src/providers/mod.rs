@@ -11,7 +11,7 @@ pub mod vapi;
 use base::ids::RequestId;
 use messages::hand::Handed;
 use platform::config::{Capability, Config};
-use platform::providers::OutboundError;
+use platform::providers::{Charge, OutboundError};
 use tokio::time::Instant;
 use tools::Toolbox;
 
@@ -33,6 +33,9 @@ pub struct Outgoing<'a> {
 
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [aws::NAME, twilio::NAME];
+
+/// What they charge.
+pub const CHARGES: [Charge; 2] = [aws::CHARGE, twilio::CHARGE];
 
 /// The providers that agents' numbers may come from.
 pub const SOURCES: [&str; 4] = [aws::NAME, twilio::NAME, vapi::NAME, telnyx::NAME];

@@ -8,9 +8,9 @@
 use base::encoding::base64_standard;
 use http::Method;
 use messages::hand::{Handed, clean_reason, unanswered};
-use platform::config::{Config, Redacted};
+use platform::config::{Capability, Config, Redacted};
 use platform::http::log;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::providers::{Amount, Ask, Charge, Outbound, OutboundError};
 use serde_json::Value;
 use tokio::time::Instant;
 use tools::Toolbox;
@@ -22,6 +22,17 @@ use crate::segments;
 use crate::signature;
 
 pub const NAME: &str = "twilio";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Sms,
+    tools: &["sms"],
+    amount: Amount::public(
+        10_800,
+        "a segment in the US with the lowest carrier fee",
+        "https://www.twilio.com/en-us/sms/pricing/us",
+        "2026-11",
+    ),
+};
 
 /// The parameters of the address that a text's states are posted to.
 pub const PARAM_REQUEST: &str = "request";

@@ -11,7 +11,7 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::ids::RequestId;
 use platform::config::Config;
-use platform::providers::OutboundError;
+use platform::providers::{Charge, OutboundError};
 use serde_json::Value;
 use tokio::time::Instant;
 use tools::Toolbox;
@@ -24,6 +24,9 @@ use crate::dialogue::Turn;
 
 /// The providers that have an adapter.
 pub const NAMES: [&str; 2] = [vapi::NAME, telnyx::NAME];
+
+/// What they charge.
+pub const CHARGES: [Charge; 2] = [vapi::CHARGE, telnyx::CHARGE];
 
 /// The wire's words for what came of a call.
 pub const OUTCOMES: [&str; 6] =

@@ -12,9 +12,9 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::encoding::{base64_any, base64_standard};
 use base::ids::{RequestId, uuid_of};
-use platform::config::Redacted;
+use platform::config::{Capability, Redacted};
 use platform::http::log;
-use platform::providers::{Ask, Lane, Outbound, OutboundError};
+use platform::providers::{Amount, Ask, Charge, Lane, Outbound, OutboundError};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,6 +34,18 @@ use crate::dialogue::{self, MAX_SAID, Speaker, Turn, cleaned};
 use crate::outside;
 
 pub use tools_sms::providers::telnyx::NAME;
+
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Voice,
+    tools: &["voice"],
+    amount: Amount::public(
+        61_400,
+        "a minute in the US with a model and a line, at least",
+        "https://telnyx.com/pricing/voice-ai-agents",
+        "2026-09",
+    ),
+};
 
 /// The headers of what Telnyx posts: Unix seconds, and the signature in base64.
 pub const TIMESTAMP_HEADER: &str = "telnyx-timestamp";

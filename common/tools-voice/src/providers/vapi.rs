@@ -12,9 +12,9 @@ use base::clock::Timestamp;
 use base::digest;
 use base::ids::RequestId;
 use futures_util::future;
-use platform::config::Redacted;
+use platform::config::{Capability, Redacted};
 use platform::http::log;
-use platform::providers::{Ask, Lane, Outbound, OutboundError};
+use platform::providers::{Amount, Ask, Charge, Lane, Outbound, OutboundError};
 use ring::hmac;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -33,6 +33,18 @@ use crate::dialogue::{self, MAX_SAID, Speaker, Turn, cleaned};
 use crate::outside;
 
 pub use tools_sms::providers::vapi::{NAME, hook_url};
+
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Voice,
+    tools: &["voice"],
+    amount: Amount::public(
+        96_000,
+        "a minute in the US with a model, a voice and a line, at least",
+        "https://vapi.ai/pricing",
+        "2026-09",
+    ),
+};
 
 /// The header that Vapi sends our secret in.
 pub const SECRET_HEADER: &str = "x-vapi-secret";

@@ -10,7 +10,9 @@ pub mod members;
 use std::time::Duration;
 
 use base::ids::RequestId;
+use platform::config::Capability;
 use platform::http::log;
+use platform::providers::{Amount, Charge};
 use platform::store::{BoxFuture, StoreError};
 use tools::{Source, Toolbox};
 use uuid::Uuid;
@@ -22,6 +24,12 @@ use crate::action::{Ids, Kind};
 use crate::{events, invitations};
 
 pub const NAME: &str = "local";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Network,
+    tools: &["linkedin_message"],
+    amount: Amount::Unknown("nothing outside this deployment"),
+};
 /// How it calls itself.
 pub const TITLE: &str = "Local network of this service";
 const SOURCE: &str = "local_network";

@@ -12,10 +12,10 @@ use std::time::Duration;
 use base::clock::Timestamp;
 use base::digest;
 use base::encoding::percent_encoded;
-use platform::config::Redacted;
+use platform::config::{Capability, Redacted};
 use platform::net::PlainAnswer;
 use platform::providers::outbound::read_json;
-use platform::providers::{Ask, Outbound, OutboundError};
+use platform::providers::{Amount, Ask, Charge, Outbound, OutboundError};
 use platform::store::BoxFuture;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -26,6 +26,14 @@ use super::{Act, Answer, Chat, Fate, Found, Login, Member, Page, Profile, Provid
 use crate::action::Kind;
 
 pub const NAME: &str = "unipile";
+pub const CHARGE: Charge = Charge {
+    provider: NAME,
+    capability: Capability::Network,
+    tools: &["linkedin_message"],
+    amount: Amount::Unknown(
+        "55 USD a month for ten accounts, and 5.50 for each further one, however often it is asked",
+    ),
+};
 /// The name in `PROVIDER_KEYS` of the secret that Unipile's webhooks carry, and the header that they carry it in.
 pub const SECRET: &str = "unipile_webhook";
 pub const SECRET_HEADER: &str = "unipile-auth";

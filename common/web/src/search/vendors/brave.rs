@@ -1,12 +1,12 @@
 //! Brave Search: <https://api-dashboard.search.brave.com/app/documentation/web-search/get-started>
 
 use serde_json::Value;
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 
 use super::{Answer, Hit, Query, Vendor, encoded, text};
 
 pub static VENDOR: Vendor =
-    Vendor { name: "brave", origin: "https://api.search.brave.com", needs_key: true, ask, read };
+    Vendor { name: "brave", origin: "https://api.search.brave.com", needs_key: true, charge: Amount::public(5_000, "a search", "https://api-dashboard.search.brave.com/app/plans", "2026-09"), ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
     // API limits: 400 characters, 20 results, one request per second on the smallest plan.

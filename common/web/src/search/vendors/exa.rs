@@ -1,11 +1,11 @@
 //! Exa: <https://exa.ai/docs/reference/search>
 
 use serde_json::{Value, json};
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 
 use super::{Answer, Hit, Query, Vendor, text};
 
-pub static VENDOR: Vendor = Vendor { name: "exa", origin: "https://api.exa.ai", needs_key: true, ask, read };
+pub static VENDOR: Vendor = Vendor { name: "exa", origin: "https://api.exa.ai", needs_key: true, charge: Amount::public(7_000, "a search", "https://exa.ai/docs/reference/pricing", "2026-11"), ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
     let body = json!({

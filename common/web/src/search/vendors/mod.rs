@@ -1,7 +1,7 @@
 //! Search providers. Adding one means adding one file here (`docs/SEARCH.md`): `build.rs` generates [`ALL`] from the
 //! folder.
 
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 use serde_json::Value;
 
 use super::{Hit, Query};
@@ -17,6 +17,8 @@ pub struct Vendor {
     pub origin: &'static str,
     /// Whether `ask` needs a key; if not, it gets an empty string.
     pub needs_key: bool,
+    /// What it charges for a search.
+    pub charge: Amount,
     pub ask: fn(&Query, key: &str) -> Ask,
     /// The hits, best first; `None` if the answer does not have the documented shape.
     pub read: fn(&Value) -> Option<Answer>,

@@ -2,11 +2,11 @@
 //! `search.formats`, otherwise it answers 403.
 
 use serde_json::Value;
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 
 use super::{Answer, Hit, Query, Vendor, encoded, text};
 
-pub static VENDOR: Vendor = Vendor { name: "searxng", origin: "", needs_key: false, ask, read };
+pub static VENDOR: Vendor = Vendor { name: "searxng", origin: "", needs_key: false, charge: Amount::Unknown("your own server"), ask, read };
 
 fn ask(query: &Query, _: &str) -> Ask {
     // The API has no page size: the caller truncates.

@@ -1,11 +1,11 @@
 //! Serper: <https://serper.dev/playground> (its documentation is the playground's own examples).
 
 use serde_json::{Value, json};
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 
 use super::{Answer, Hit, Query, Vendor, text};
 
-pub static VENDOR: Vendor = Vendor { name: "serper", origin: "https://google.serper.dev", needs_key: true, ask, read };
+pub static VENDOR: Vendor = Vendor { name: "serper", origin: "https://google.serper.dev", needs_key: true, charge: Amount::public(1_000, "a search", "https://serper.dev", "2026-08"), ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
     // Results come in tens, and more than ten cost twice as much.

@@ -1,11 +1,11 @@
 //! Tavily: <https://docs.tavily.com/documentation/api-reference/endpoint/search>
 
 use serde_json::{Value, json};
-use platform::providers::Ask;
+use platform::providers::{Amount, Ask};
 
 use super::{Answer, Hit, Query, Vendor, text};
 
-pub static VENDOR: Vendor = Vendor { name: "tavily", origin: "https://api.tavily.com", needs_key: true, ask, read };
+pub static VENDOR: Vendor = Vendor { name: "tavily", origin: "https://api.tavily.com", needs_key: true, charge: Amount::public(8_000, "a search", "https://docs.tavily.com/documentation/api-credits.md", "2026-10"), ask, read };
 
 fn ask(query: &Query, key: &str) -> Ask {
     let body = json!({"query": query.text, "max_results": query.max_results, "search_depth": "basic"});
