@@ -548,6 +548,36 @@ fn a_call_paid_with_credits_makes_two_transactions() {
     });
 }
 
+/// The operator's own services cost what our tools do. A service that may be asked once only has its row more, and limits their
+/// counters.
+#[test]
+fn a_call_of_an_own_service_costs_what_a_direct_call_does() {
+    run(async {
+        let service = crate::own::Service::start().await;
+        let plain = service.tool("plain", json!({}));
+        let careful = service.tool("careful", json!({"method": "POST", "calls_per_day": 100, "at_once": 5}));
+        let counted = counted_with(|options| crate::own::sold(options, &[plain, careful])).await;
+        let payer = Payer::new(&counted.stack).await;
+        payer.give_credits(&counted.stack, 100_000).await;
+        let token = payer.token(&counted.stack).await;
+        let operations_of = async |path: &str, body: serde_json::Value| {
+            counted.database.take_seen();
+            let answer = payer.client.post(path, &[("authorization", &token)], &body).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            counted.database.take_seen()
+        };
+        let lookup = operations_of(VIN_PATH, json!({"vin": VIN})).await;
+        let city = json!({"city": "Lyon"});
+        let own = operations_of("/v1/tools/own/plain", city.clone()).await;
+        assert_eq!(operations(&own), operations(&lookup));
+        assert!(writes(&own) <= 22.0, "{own:?}");
+        let careful = operations_of("/v1/tools/own/careful", city).await;
+        let (requests, units) = (careful.len() - own.len(), writes(&careful) - writes(&own));
+        // A read of the day's count before the price; then the place, the count, the row, and the place again.
+        assert!(requests <= 5 && units <= 5.0, "{requests} requests, {units} units: {careful:?}");
+    });
+}
+
 /// The day's caps are a condition of the claim's own write, so nothing is read for them before it. Warnings to the
 /// owner are checked while the work runs.
 #[test]
@@ -758,7 +788,8 @@ fn print_what_calls_cost() {
         return;
     }
     run(async {
-        let counted = counted().await;
+        let own = crate::own::Service::start().await.tool("weather", json!({}));
+        let counted = counted_with(|options| crate::own::sold(options, &[own])).await;
         let payer = Payer::new(&counted.stack).await;
         let read = json!({"url": format!("{}/plain", counted.stack.site_url)});
         println!(
@@ -784,6 +815,8 @@ fn print_what_calls_cost() {
         counted.cost();
         payer.client.post(VIN_PATH, &[("authorization", &token)], &json!({"vin": VIN})).await;
         print_row("direct call, from credits", &counted.cost(), None);
+        payer.client.post("/v1/tools/own/weather", &[("authorization", &token)], &json!({"city": "Lyon"})).await;
+        print_row("own service, from credits", &counted.cost(), None);
         let mailer = counted.mailer().await;
         counted.mail(&mailer, 1).await;
         let (quote, one) = counted.mail(&mailer, 1).await;

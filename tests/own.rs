@@ -1,6 +1,6 @@
 //! An operator's own services: sold like any tool, hostile answers, limits, and a service that must not be asked twice.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use http::{HeaderMap, Method, Uri};
 use local::{Options, Stack};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tools::spec::MARKET;
 use tower::ServiceExt;
 
@@ -40,13 +41,13 @@ impl Got {
 
 /// The operator's service: a real server that keeps what it gets.
 #[derive(Clone)]
-struct Service {
+pub struct Service {
     origin: String,
     got: Arc<Mutex<Vec<Got>>>,
 }
 
 impl Service {
-    async fn start() -> Service {
+    pub async fn start() -> Service {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let origin = format!("http://{}", listener.local_addr().expect("an address"));
         let service = Service { origin, got: Arc::default() };
@@ -60,7 +61,7 @@ impl Service {
     }
 
     /// A tool at a path of the service, which says how it answers.
-    fn tool(&self, name: &str, change: Value) -> Value {
+    pub fn tool(&self, name: &str, change: Value) -> Value {
         let mut tool = json!({
             "name": name, "title": "Weather", "summary": "Tells the weather of a city", "price": "0.002", "private": true,
             "method": "GET", "address": self.origin, "path": format!("/{name}/{{city}}"), "deadline_seconds": 2,
@@ -77,6 +78,7 @@ impl Service {
 }
 
 async fn answer(State(service): State<Service>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let header = headers.get("authorization").map(|header| header.to_str().unwrap_or_default().to_owned());
     service.got.lock().expect("a lock").push(Got { method, uri: uri.clone(), headers, body });
     let count = service.got.lock().expect("a lock").len();
     let json = |status: u16, body: &str| {
@@ -88,6 +90,9 @@ async fn answer(State(service): State<Service>, method: Method, uri: Uri, header
         "fails" => json(500, r#"{"secret": "stack trace"}"#),
         "recovers" if count == 1 => json(503, "{}"),
         "key_refused" => json(401, r#"{"error": "bad key sk_live_123"}"#),
+        "rounds" => json(200, r#"{"id": 123456789012345678901234567890}"#),
+        "shows_key" => json(200, &json!({"you_sent": header}).to_string()),
+        "tells_key" => json(400, &json!({"you_sent": header}).to_string()),
         "unknown_city" => json(404, r#"{"error": "no such city"}"#),
         "moves" => {
             Response::builder().status(302).header("location", "http://169.254.169.254/").body(Body::empty()).unwrap()
@@ -117,11 +122,11 @@ async fn selling(tools: &[Value]) -> Stack {
     stack_with(|options| sold(options, tools)).await
 }
 
-fn sold(options: Options, tools: &[Value]) -> Options {
+pub fn sold(options: Options, tools: &[Value]) -> Options {
     let tools = json!({"tools": tools}).to_string();
     // A key that nothing uses would stop the start.
     let options = match tools.contains("weather_key") {
-        true => options.with("PROVIDER_KEYS", r#"{"weather_key": "s3cret"}"#),
+        true => options.with("PROVIDER_KEYS", r#"{"weather_key": "s3cret-key"}"#),
         false => options,
     };
     options.with("OWN_TOOLS", tools)
@@ -166,7 +171,7 @@ fn a_service_is_sold_like_any_tool() {
 
         let got = service.got();
         let [request] = &got[..] else { panic!("{got:?}") };
-        assert_eq!((request.method.as_str(), request.header("authorization")), ("GET", "Bearer s3cret"));
+        assert_eq!((request.method.as_str(), request.header("authorization")), ("GET", "Bearer s3cret-key"));
         assert_eq!(request.uri.to_string(), "/weather/Aix%20en%20Provence%20%C3%A9%3F%26%23?days=3");
         trusts(&payer, &service, request, &body).await;
 
@@ -188,7 +193,7 @@ fn a_service_is_sold_like_any_tool() {
 
         let wrong = payer.client.post(&path("weather"), &[], &json!({"days": "x"})).await;
         assert_eq!(wrong.error().0, 400, "{}", wrong.text);
-        assert!(wrong.text.contains("city") && !wrong.text.contains("s3cret"), "{}", wrong.text);
+        assert!(wrong.text.contains("city") && !wrong.text.contains("s3cret-key"), "{}", wrong.text);
         for city in ["..", "a/b", "a%2fb", ""] {
             let wrong = payer.client.post(&path("weather"), &[], &json!({"city": city})).await;
             assert_eq!(wrong.error(), (400, "invalid_request".to_owned()), "{city}");
@@ -225,6 +230,8 @@ fn what_a_service_gets_wrong_costs_nothing() {
     run(async {
         let service = Service::start().await;
         let promised = json!({"output_schema": {"type": "object", "properties": {"degrees": {"type": "number"}}}});
+        let keyed =
+            json!({"constants": {"headers": {"authorization": {"secret": "weather_key", "prefix": "Bearer "}}}});
         let kinds = [
             ("fails", 3, "provider_unavailable"),
             ("slow", 1, "provider_unavailable"),
@@ -235,11 +242,18 @@ fn what_a_service_gets_wrong_costs_nothing() {
             ("huge", 1, "provider_unavailable"),
             ("other_schema", 1, "provider_unavailable"),
             ("key_refused", 1, "provider_unavailable"),
+            ("rounds", 1, "provider_unavailable"),
+            ("shows_key", 1, "provider_unavailable"),
+            ("tells_key", 1, "provider_unavailable"),
             ("unknown_city", 1, "invalid_input"),
         ];
         let tools: Vec<Value> = kinds
             .iter()
-            .map(|(name, ..)| service.tool(name, if *name == "other_schema" { promised.clone() } else { json!({}) }))
+            .map(|(name, ..)| match *name {
+                "other_schema" => service.tool(name, promised.clone()),
+                "shows_key" | "tells_key" => service.tool(name, keyed.clone()),
+                _ => service.tool(name, json!({})),
+            })
             .collect();
         let stack = selling(&tools).await;
         let (payer, token) = rich(&stack).await;
@@ -250,7 +264,9 @@ fn what_a_service_gets_wrong_costs_nothing() {
             assert_eq!(credits(&stack, &payer).await, CREDITS, "{name}: {}", answer.text);
             assert_eq!(service.got().len() - before, requests, "{name}: {}", answer.text);
             // What the service says of itself is not for buyers; what it says of their input is.
-            assert!(!answer.text.contains("stack trace") && !answer.text.contains("sk_live"), "{}", answer.text);
+            for shown in ["stack trace", "sk_live", "s3cret-key"] {
+                assert!(!answer.text.contains(shown), "{name}: {}", answer.text);
+            }
             assert_eq!(answer.text.contains("no such city"), name == "unknown_city", "{}", answer.text);
         }
     });
@@ -286,6 +302,10 @@ fn limits_hold_for_all_buyers_together() {
         let refused = answers.iter().find(|answer| answer.status != 200).expect("a refusal");
         assert_eq!(refused.error(), (503, "provider_unavailable".to_owned()), "{}", refused.text);
         assert_eq!(credits(&stack, &payer).await, CREDITS - 3 * PRICE);
+        // Nobody is asked to pay for what cannot be had today.
+        let unpaid = payer.client.post(&path("daily"), &[], &cities[0]).await;
+        assert_eq!(unpaid.error(), (503, "provider_unavailable".to_owned()), "{}", unpaid.text);
+        assert!(unpaid.header("retry-after").is_some(), "{}", unpaid.text);
 
         // An answer that is kept is sold again without asking.
         for _ in 0..2 {
@@ -376,29 +396,82 @@ fn settings_that_are_wrong_stop_the_start_with_every_problem() {
     });
 }
 
+/// A service that sends more than it was asked for: what comes behind an answer is nobody's.
+#[test]
+fn what_a_service_sends_behind_an_answer_reaches_no_other_buyer() {
+    async fn serve(mut stream: tokio::net::TcpStream) -> std::io::Result<()> {
+        let mut head = Vec::new();
+        loop {
+            while !head.ends_with(b"\r\n\r\n") {
+                head.push(stream.read_u8().await?);
+            }
+            let text = String::from_utf8_lossy(&head).into_owned();
+            let city = text.split(' ').nth(1).and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+            let answer = |city: &str| {
+                let body = json!({"city": city}).to_string();
+                format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                )
+            };
+            stream.write_all(answer(city).as_bytes()).await?;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            stream.write_all(answer(&format!("{city} again")).as_bytes()).await?;
+            head.clear();
+        }
+    }
+    run(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let origin = format!("http://{}", listener.local_addr().expect("an address"));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream));
+            }
+        });
+        let stack = selling(&[Service { origin, got: Arc::default() }.tool("weather", json!({}))]).await;
+        let (payer, token) = rich(&stack).await;
+        for number in 0..8 {
+            let city = format!("city-{number}");
+            let answer = call(&payer, &token, "weather", &json!({"city": city})).await;
+            assert_eq!(answer.json()["data"]["result"]["city"], city.as_str(), "{}", answer.text);
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+    });
+}
+
 /// An MCP server with sessions, as its protocol describes it.
 #[test]
 fn a_tool_of_an_mcp_server_is_sold() {
+    /// Methods with the session and the id that they had.
     #[derive(Clone, Default)]
-    struct Server(Arc<Mutex<HashMap<String, u32>>>);
+    struct Server(Arc<Mutex<Vec<(String, String, String)>>>);
     async fn speak(State(server): State<Server>, headers: HeaderMap, body: axum::Json<Value>) -> Response {
         let method = body["method"].as_str().unwrap_or_default().to_owned();
-        *server.0.lock().expect("a lock").entry(method.clone()).or_default() += 1;
         let id = &body["id"];
+        let session = headers.get("mcp-session-id").and_then(|session| session.to_str().ok()).unwrap_or_default();
+        let known = {
+            let mut asked = server.0.lock().expect("a lock");
+            asked.push((method.clone(), session.to_owned(), id.to_string()));
+            asked.iter().filter(|(method, ..)| method == "initialize").count()
+        };
         if method == "initialize" {
             let result = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}});
-            return ([("mcp-session-id", "s1")], axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result})))
-                .into_response();
+            let session = [("mcp-session-id", format!("s{known}"))];
+            return (session, axum::Json(json!({"jsonrpc": "2.0", "id": id, "result": result}))).into_response();
         }
-        if headers.get("mcp-session-id").is_none_or(|session| session != "s1") {
+        if !session.starts_with('s') {
             return http::StatusCode::NOT_FOUND.into_response();
         }
         if method == "notifications/initialized" {
             return http::StatusCode::ACCEPTED.into_response();
         }
         let echoed = &body["params"]["arguments"]["text"];
-        let message = json!({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": echoed}]}});
-        ([("content-type", "text/event-stream")], format!("event: message\ndata: {message}\n\n")).into_response()
+        let result = |text: &Value| json!({"content": [{"type": "text", "text": text}]});
+        let message = json!({"jsonrpc": "2.0", "id": id, "result": result(echoed)});
+        // What another call was answered is on the stream, too.
+        let other = json!({"jsonrpc": "2.0", "id": "another", "result": result(&json!("another's"))});
+        let stream = format!("event: message\ndata: {other}\n\nevent: message\ndata: {message}\n\n");
+        ([("content-type", "text/event-stream")], stream).into_response()
     }
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -417,9 +490,17 @@ fn a_tool_of_an_mcp_server_is_sold() {
             let answer = call(&payer, &token, "echo", &json!({"text": word})).await;
             assert_eq!(answer.json()["data"]["result"], json!({"text": word}), "{}", answer.text);
         }
-        let asked = server.0.lock().expect("a lock").clone();
-        assert_eq!((asked.get("initialize"), asked.get("tools/call")), (Some(&1), Some(&2)), "{asked:?}");
         assert_eq!(credits(&stack, &payer).await, CREDITS - 2 * PRICE);
+        // Another agent has a session of its own, and no two calls have one id.
+        let (other, other_token) = rich(&stack).await;
+        let answer = call(&other, &other_token, "echo", &json!({"text": "mine"})).await;
+        assert_eq!(answer.json()["data"]["result"], json!({"text": "mine"}), "{}", answer.text);
+        let asked = server.0.lock().expect("a lock").clone();
+        let calls: Vec<_> = asked.iter().filter(|(method, ..)| method == "tools/call").collect();
+        let sessions: Vec<&str> = calls.iter().map(|(_, session, _)| session.as_str()).collect();
+        assert_eq!(sessions, ["s1", "s1", "s2"], "{asked:?}");
+        let ids: HashSet<&str> = calls.iter().map(|(.., id)| id.as_str()).collect();
+        assert_eq!(ids.len(), 3, "{asked:?}");
     });
 }
 
@@ -453,6 +534,15 @@ fn what_is_not_chosen_is_nowhere() {
         let accept = [("accept", "application/json, text/event-stream")];
         let mcp = client.post("/mcp", &accept, &list).await.text;
         assert!(mcp.contains("_weather") && !mcp.contains("web_read") && !mcp.contains("soul"), "{mcp}");
+        for method in ["prompts/list", "resources/templates/list"] {
+            let list = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+            let mcp = client.post("/mcp", &accept, &list).await.text;
+            assert!(mcp.contains("result") && !mcp.contains("soul") && !mcp.contains("research"), "{mcp}");
+        }
+        for page in ["/llms.txt", "/skill.md"] {
+            let text = client.get(page, &[]).await.text;
+            assert!(!text.contains("/v1/soul"), "{page}: {text}");
+        }
         for page in
             ["/openapi.json", "/pricing", "/llms.txt", "/skill.md", "/.well-known/x402", "/v1/tools/discover?limit=50"]
         {

@@ -107,6 +107,7 @@ fn try_toolbox(providers: &[(&str, &Provider)]) -> Result<Arc<Toolbox>, StoreErr
         Some(match name {
             "PAY_TO" => "0x00000000000000000000000000000000000000ff".to_owned(),
             "SEARCH_PROVIDERS" => names.join(","),
+            "SOLD_BELOW_COST" => "*".to_owned(),
             "PROVIDER_URLS" => all(|provider| provider.url.clone()).to_string(),
             "PROVIDER_KEYS" => all(|_| KEY.to_owned()).to_string(),
             // No database, so no index.

@@ -354,7 +354,8 @@ def rehearse(options, clock):
         "EtherUsdc": "1", "PublicHost": "distribution",
         "PublicBaseUrl": PUBLIC_ORIGIN, "AlarmEmail": "operator@rehearsal.example", "MailFrom": "agora@rehearsal.example",
         "EmailDomains": "agents.test",
-        "PeopleProviders": "hunter", "ProviderUrls": json.dumps({"hunter": vendors.url, "sec": vendors.url}),
+        "PeopleProviders": "hunter", "ProviderCallsPerDay": "hunter=1000",
+        "ProviderUrls": json.dumps({"hunter": vendors.url, "sec": vendors.url}),
         **make_secrets(client, relay),
     }
     clock.part("the code is uploaded")

@@ -1,5 +1,6 @@
 //! Describes a running stack: one line of JSON for programs, and a few lines for people.
 
+use catalog::CATALOG;
 use evm::signature::PrivateKey;
 use serde_json::{Value, json};
 
@@ -45,19 +46,33 @@ pub fn human(stack: &Stack) -> String {
     let site = &stack.site_url;
     format!(
         "\n{name} is up. Try, in another terminal:\n\
-         \n  see a price     curl -i -X POST {base}/v1/tools/web-read\
-         \n  buy a page      local/read.sh\
-         \n  buy a search    local/buy.sh /v1/tools/search '{{\"query\": \"lighthouse\"}}'\
-         \n  use a token     local/spend.sh\
-         \n  marketplace     local/marketplace-tour.sh\n\
+         {tries}\n\
          \n  the service     {base}\
          \n  pages to read   {site}/article\
          \n  inbound mail    SMTP at {smtp}\
          \n  mails           are written to {outbox}/\
          \n  test wallets    payers in .local/stack.json, with their keys and 100,000 test USDC each\n\
          \nCtrl-C stops it and keeps its state; local/reset.sh deletes the state.\n",
+        tries = tries(stack),
         smtp = stack.smtp,
         outbox = stack.outbox.display(),
         name = stack.config.service_name,
     )
+}
+
+/// What can be bought first, of what is sold here.
+fn tries(stack: &Stack) -> String {
+    let base = &stack.base_url;
+    let catalog = CATALOG.of(&stack.config);
+    let own = catalog.iter().find(|tool| tool.own.is_some());
+    let own = own.map(|tool| ("buy from you", format!("local/buy.sh {} '{}'", tool.path(), tool.example())));
+    let usual = [
+        ("web_read", "see a price", format!("curl -i -X POST {base}/v1/tools/web-read")),
+        ("web_read", "buy a page", "local/read.sh".to_owned()),
+        ("web_search", "buy a search", "local/buy.sh /v1/tools/search '{\"query\": \"lighthouse\"}'".to_owned()),
+        ("web_read", "use a token", "local/spend.sh".to_owned()),
+        ("soul_execute", "marketplace", "local/marketplace-tour.sh".to_owned()),
+    ];
+    let usual = usual.into_iter().filter(|(tool, ..)| catalog.find(tool).is_some()).map(|(_, what, how)| (what, how));
+    own.into_iter().chain(usual).map(|(what, how)| format!("\n  {what:<15} {how}")).collect()
 }

@@ -204,13 +204,31 @@ mod tests {
 
     #[test]
     fn what_starts_and_does_less_is_warned_of() {
-        assert_eq!(of(&[("SEARCH_PROVIDERS", "brave"), ("PROVIDER_KEYS", r#"{"brave": "k"}"#)]), Ok(Vec::new()));
-        let warnings = of(&[("SEARCH_PROVIDERS", "brave"), ("SERVICE_NAM", "x")]).unwrap();
+        assert_eq!(of(&[("SEARCH_PROVIDERS", "serper"), ("PROVIDER_KEYS", r#"{"serper": "k"}"#)]), Ok(Vec::new()));
+        let warnings = of(&[("SEARCH_PROVIDERS", "serper"), ("SERVICE_NAM", "x")]).unwrap();
         let expected = [
-            "SEARCH_PROVIDERS names brave, but PROVIDER_KEYS has no key brave: it is not asked",
+            "SEARCH_PROVIDERS names serper, but PROVIDER_KEYS has no key serper: it is not asked",
             "nothing reads the variable SERVICE_NAM; is it SERVICE_NAME?",
         ];
         assert_eq!(warnings, expected);
+    }
+
+    #[test]
+    fn own_services_may_have_secrets_and_their_problems_are_told() {
+        let tools = r#"{"tools": [{"name": "parcel", "title": "Parcel", "summary": "Where a parcel is", "price": "0.01",
+            "method": "GET", "address": "https://api.example.com", "path": "/", "input_schema": {"type": "object"},
+            "constants": {"headers": {"authorization": {"secret": "parcel_key"}}}}]}"#;
+        let keys = ("PROVIDER_KEYS", r#"{"parcel_key": "k"}"#);
+        assert_eq!(of(&[("OWN_TOOLS", tools), keys]), Ok(Vec::new()));
+        // A tool that is not sold may be as cheap as it is.
+        let brave = [("SEARCH_PROVIDERS", "brave"), ("PROVIDER_KEYS", r#"{"brave": "k"}"#), ("TOOLS", "web_read")];
+        assert_eq!(of(&brave), Ok(Vec::new()));
+        let problems =
+            of(&[("OWN_TOOLS", r#"{"tools": [{"name": "inbox"}]}"#), ("TOOLS", "web_raed"), ("MARKETPLACE", "no")]);
+        let problems = problems.unwrap_err();
+        for told in ["OWN_TOOLS /tools/0/name is the name of another tool", "TOOLS names \"web_raed\"", "MARKETPLACE"] {
+            assert!(problems.iter().any(|problem| problem.starts_with(told)), "{told}: {problems:?}");
+        }
     }
 
     #[test]

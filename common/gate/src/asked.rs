@@ -13,6 +13,7 @@ use platform::http::ApiError;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tools::own;
 use tools::quoting::{AskedPrice, QuoteRequest, Quoter};
 use tools::spec::Price;
 
@@ -180,6 +181,7 @@ impl Gate {
         let none = Map::new();
         let locked = order.asked.as_ref().map_or(&none, |asked| &asked.locked);
         (order.tool.check_payer)(&self.engine.toolbox, agent).await?;
+        own::check_room(&self.engine.toolbox, order.tool).await?;
         // The payment may be somebody else's than the agent that the call names.
         let has_signed = |payment: &Payment| {
             let authorization = &payment.authorization;

@@ -74,7 +74,13 @@ fn hides_anywhere(value: &Value) -> bool {
 /// Checks a value against an admitted schema. Error paths are dotted, start at the value's root, and name the missing
 /// or wrong member.
 pub fn validate(schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
-    fits(value)?;
+    validate_up_to(MAX_VALUE_BYTES, schema, value)
+}
+
+/// [`validate`] for a value of at most so many bytes. More than [`MAX_VALUE_BYTES`] only where a stranger has not written the
+/// schema: the work is the product of both.
+pub fn validate_up_to(most: usize, schema: &Value, value: &Value) -> Result<(), Vec<FieldError>> {
+    fits_in(most, value)?;
     // An admitted schema compiles again, unless the library was updated. Then every value is refused.
     let compiled = compiled(schema).map_err(|_| {
         vec![FieldError::new("", "cannot be checked: the schema of this service is no longer supported")]
@@ -170,9 +176,13 @@ fn build(schema: &Value, pattern_size: usize) -> Result<Validator, ValidationErr
 
 /// Refuses values that are too large or too deep.
 pub fn fits(value: &Value) -> Result<(), Vec<FieldError>> {
+    fits_in(MAX_VALUE_BYTES, value)
+}
+
+fn fits_in(most: usize, value: &Value) -> Result<(), Vec<FieldError>> {
     let bytes = value.to_string().len();
-    if bytes > MAX_VALUE_BYTES {
-        return Err(vec![FieldError::new("", format!("may have at most {MAX_VALUE_BYTES} bytes, has {bytes}"))]);
+    if bytes > most {
+        return Err(vec![FieldError::new("", format!("may have at most {most} bytes, has {bytes}"))]);
     }
     if depth(value) > MAX_VALUE_DEPTH {
         return Err(vec![FieldError::new("", format!("may be at most {MAX_VALUE_DEPTH} deep"))]);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use base::digest::sha256;
+use base::digest::{random, sha256};
 use base::encoding::base64_url;
 use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use platform::config::Redacted;
@@ -13,10 +13,8 @@ use platform::net::PlainError;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tools::{Task, Toolbox};
-use upstream::{Outcome, Ready, Request, Response, Target, Tool, mcp};
+use upstream::{CALL_HEADER, Outcome, Ready, Request, Response, Target, Tool, mcp};
 
-/// The header that says who asks, and for which paid call: a JWT that the service's published key signs.
-pub const CALL_HEADER: &str = "x-paid-call";
 /// How long it is valid.
 const VALID_SECS: i64 = 300;
 /// Most sessions with MCP servers that a process remembers.
@@ -25,8 +23,8 @@ const MOST_SESSIONS: usize = 100;
 /// What came of one request.
 pub enum Answered {
     Judged(Outcome),
-    /// Nothing was sent, and another attempt would not help.
-    NotAsked(ToolError),
+    /// Another attempt would not help: nothing was sent, or nobody may see the answer.
+    Final(ToolError),
     /// There was no complete response. The service may have done what it was asked.
     Nothing(ToolError),
 }
@@ -37,6 +35,8 @@ struct Read {
     content_type: Option<String>,
     length: Option<u64>,
     session: Option<String>,
+    /// Of a call of an MCP server: the id that it had.
+    rpc_id: Option<String>,
     body: Vec<u8>,
 }
 
@@ -46,6 +46,7 @@ impl Read {
             status: self.status,
             content_type: self.content_type.as_deref(),
             length: self.length,
+            rpc_id: self.rpc_id.as_deref(),
             body: &self.body,
         }
     }
@@ -63,8 +64,13 @@ pub async fn ask(toolbox: &Toolbox, task: &Task, tool: &Tool, request: &Request,
     }
 }
 
-/// Sessions with MCP servers, by address: id and protocol version.
+/// Sessions with MCP servers. Agents have none in common: a server keeps what was done in a session, and mixes up answers if it
+/// is careless. Nor have logins.
 static SESSIONS: LazyLock<Mutex<HashMap<String, Session>>> = LazyLock::new(Mutex::default);
+
+fn session_key(task: &Task, target: &upstream::McpTarget) -> String {
+    format!("{} {} {:?}", task.agent, target.server.address, target.headers)
+}
 
 #[derive(Clone)]
 struct Session {
@@ -80,10 +86,10 @@ async fn in_session(
     request: &Request,
     until: Instant,
 ) -> Result<Read, Answered> {
-    let known = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&target.server.address).cloned();
+    let key = session_key(task, target);
+    let known = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
     if let Some(session) = known {
-        let request = request.clone().in_session(session.id.as_deref(), &session.protocol);
-        let read = send(toolbox, task, tool, &request, until).await?;
+        let read = call(toolbox, task, tool, (request, &session), until).await?;
         if !mcp::wants_session(&read.as_response()) {
             return Ok(read);
         }
@@ -95,16 +101,30 @@ async fn in_session(
     };
     let protocol = result["protocolVersion"].as_str().unwrap_or(mcp::PROTOCOL).to_owned();
     let session = Session { id: opened.session, protocol };
-    let within = |request: Request| request.in_session(session.id.as_deref(), &session.protocol);
-    send(toolbox, task, tool, &within(mcp::initialized(target)), until).await?;
+    send(toolbox, task, tool, &mcp::initialized(target).in_session(session.id.as_deref(), &session.protocol), until)
+        .await?;
     {
         let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MOST_SESSIONS {
             sessions.clear();
         }
-        sessions.insert(target.server.address.clone(), session.clone());
+        sessions.insert(key, session.clone());
     }
-    send(toolbox, task, tool, &within(request.clone()), until).await
+    call(toolbox, task, tool, (request, &session), until).await
+}
+
+/// Calls the tool in a session, with an id that nothing else in it has.
+async fn call(
+    toolbox: &Toolbox,
+    task: &Task,
+    tool: &Tool,
+    (request, session): (&Request, &Session),
+    until: Instant,
+) -> Result<Read, Answered> {
+    let id = const_hex::encode(random::<12>());
+    let request = request.clone().with_rpc_id(&id).in_session(session.id.as_deref(), &session.protocol);
+    let read = send(toolbox, task, tool, &request, until).await?;
+    Ok(Read { rpc_id: Some(id), ..read })
 }
 
 async fn send(
@@ -114,15 +134,19 @@ async fn send(
     request: &Request,
     until: Instant,
 ) -> Result<Read, Answered> {
-    let mut ready = filled(toolbox, tool, request).await.map_err(Answered::NotAsked)?;
+    let mut ready = filled(toolbox, tool, request).await.map_err(Answered::Final)?;
     ready.headers.push((CALL_HEADER.to_owned(), call_token(toolbox, task, &ready)));
     let left = until.saturating_duration_since(Instant::now());
-    let most = tool.max_response_bytes + 1;
-    let read = if ready.private { private(toolbox, ready, left).await } else { public(toolbox, ready, left).await };
-    read.map(|mut read| {
-        read.body.truncate(most);
-        read
-    })
+    let mut read = match ready.private {
+        true => private(toolbox, &ready, left).await?,
+        false => public(toolbox, &ready, left).await?,
+    };
+    read.body.truncate(tool.max_response_bytes + 1);
+    if ready.is_repeated_in(&read.body) {
+        log::failure(&format!("the service of {} shows buyers its key", tool.name), &"its answer is not passed on");
+        return Err(Answered::Final(not_reached("the service's answer may not be shown")));
+    }
+    Ok(read)
 }
 
 async fn filled(toolbox: &Toolbox, tool: &Tool, request: &Request) -> Result<Ready, ToolError> {
@@ -144,15 +168,15 @@ async fn filled(toolbox: &Toolbox, tool: &Tool, request: &Request) -> Result<Rea
 }
 
 /// A public host, through the guarded client: its address must be public, too.
-async fn public(toolbox: &Toolbox, ready: Ready, left: Duration) -> Result<Read, Answered> {
-    let asked =
-        toolbox.fetcher.exchange_within(left, ready.method.as_str(), &ready.url, &ready.headers, ready.body).await;
+async fn public(toolbox: &Toolbox, ready: &Ready, left: Duration) -> Result<Read, Answered> {
+    let body = ready.body.clone();
+    let asked = toolbox.fetcher.exchange_within(left, ready.method.as_str(), &ready.url, &ready.headers, body).await;
     let answer = asked.map_err(|error| {
         use platform::net::FetchError;
         match error {
             FetchError::NotAllowed(_) => {
                 log::failure("an own service may not be asked", &error);
-                Answered::NotAsked(not_reached("the service's address may not be asked"))
+                Answered::Final(not_reached("the service's address may not be asked"))
             }
             error => {
                 log::failure("an own service did not answer", &error);
@@ -162,27 +186,28 @@ async fn public(toolbox: &Toolbox, ready: Ready, left: Duration) -> Result<Read,
     })?;
     if answer.truncated {
         // Longer than any answer may be.
-        let why = "the service sent too much".to_owned();
-        return Err(Answered::NotAsked(not_reached(&why)));
+        return Err(Answered::Final(not_reached("the service sent too much")));
     }
     Ok(Read {
         status: answer.status,
         content_type: answer.header("content-type").map(str::to_owned),
         length: None,
         session: answer.header("mcp-session-id").map(str::to_owned),
+        rpc_id: None,
         body: answer.body,
     })
 }
 
-/// A host on the operator's own network, which only the settings name.
-async fn private(toolbox: &Toolbox, ready: Ready, left: Duration) -> Result<Read, Answered> {
+/// A host on the operator's own network, which only the settings name. No connection serves twice: what a service sends behind
+/// its answer would be another buyer's.
+async fn private(toolbox: &Toolbox, ready: &Ready, left: Duration) -> Result<Read, Answered> {
     let mut request = http::Request::builder().method(ready.method.as_str()).uri(&ready.url);
     for (name, value) in &ready.headers {
         request = request.header(name, value);
     }
-    let request = request.body(ready.body).map_err(|error| {
+    let request = request.header(http::header::CONNECTION, "close").body(ready.body.clone()).map_err(|error| {
         log::failure("the request of an own service is not valid", &error);
-        Answered::NotAsked(ToolError::internal("the request to the service could not be made"))
+        Answered::Final(ToolError::internal("the request to the service could not be made"))
     })?;
     let answer = toolbox.plain.lasting(left).exchange(request).await.map_err(|error| {
         log::failure("an own service did not answer", &error);
@@ -197,6 +222,7 @@ async fn private(toolbox: &Toolbox, ready: Ready, left: Duration) -> Result<Read
         content_type: header("content-type"),
         length: header("content-length").and_then(|length| length.parse().ok()),
         session: header("mcp-session-id"),
+        rpc_id: None,
         body: answer.into_body().to_vec(),
     })
 }
@@ -236,6 +262,10 @@ fn call_token(toolbox: &Toolbox, task: &Task, ready: &Ready) -> String {
 pub fn callers_fault(status: u16, said: &Value) -> ToolError {
     let said = match said {
         Value::Null => String::new(),
+        // What was no JSON is told as this.
+        Value::Object(only) if only.len() == 1 && only.get("message").is_some_and(Value::is_string) => {
+            format!(": {}", only["message"].as_str().unwrap_or_default())
+        }
         Value::String(text) => format!(": {text}"),
         json => format!(": {json}"),
     };

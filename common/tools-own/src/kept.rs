@@ -19,9 +19,11 @@ struct Kept {
     expires: i64,
 }
 
-/// Key of the answer to this request.
+/// Key of the answer to this request. An answer that was kept for another entry is not what this one promises.
 pub fn key(tool: &Tool, request: &Request) -> Key {
-    let hash = const_hex::encode(&sha256_parts(&[b"own", tool.name.as_bytes(), &request.digest()])[..16]);
+    let entry = format!("{:?}", (&tool.output_schema, &tool.answers, tool.cache));
+    let parts = [b"own", tool.name.as_bytes(), entry.as_bytes(), &request.digest()[..]];
+    let hash = const_hex::encode(&sha256_parts(&parts)[..16]);
     Key::new(format!("LOOKUP#{hash}"), "KEPT")
 }
 

@@ -65,15 +65,15 @@ async fn until_answered(
 ) -> Result<Outcome, ToolError> {
     let request = request.for_call(&task.request_id.to_string());
     let until = Instant::now() + tool.deadline;
+    limits::count(toolbox, tool).await?;
     for attempt in 1.. {
-        limits::count(toolbox, tool).await?;
         if !tool.safe_to_retry {
             limits::only_once(toolbox, task).await?;
         }
         let (error, may_pass) = match ask::ask(toolbox, task, tool, &request, until).await {
             Answered::Judged(Outcome::Failed(failure)) => (failure.tool_error(), failure.reason.may_pass()),
             Answered::Judged(outcome) => return Ok(outcome),
-            Answered::NotAsked(error) => (error, false),
+            Answered::Final(error) => (error, false),
             Answered::Nothing(error) => (error, true),
         };
         let pause = PAUSE * 2u32.pow(attempt - 1);

@@ -6,16 +6,16 @@ use base::digest::sha256;
 use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use platform::http::log;
 use platform::store::{Key, StoreError, Write, daily};
-use tools::{Task, Toolbox};
+use tools::{Task, Toolbox, own};
 use upstream::Tool;
 
 /// A place is free again after the service's time and this.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// Counts a request of the day.
+/// Counts a call of the day. [`tools::own::check_room`] refuses one that has no chance before it is paid for.
 pub async fn count(toolbox: &Toolbox, tool: &Tool) -> Result<(), ToolError> {
     let Some(most) = tool.calls_per_day else { return Ok(()) };
-    match daily::take(&toolbox.db, format!("RATE#own:{}#calls", tool.name), most, toolbox.clock.now()).await {
+    match daily::take(&toolbox.db, own::counted(tool), most, toolbox.clock.now()).await {
         Ok(true) => Ok(()),
         Ok(false) => Err(busy("the service has answered as many calls as it does in a day; try again tomorrow")),
         Err(error) => Err(uncounted(&error)),

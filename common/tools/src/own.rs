@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use base::input::{Field, Kind};
+use http::StatusCode;
+use platform::http::ApiError;
+use platform::store::daily;
 use serde_json::{Map, Value, json};
 use upstream::Settings;
 
+use crate::Toolbox;
 use crate::spec::{Answer, Catalog, MARKET, Need, Price, TOP_UP, ToolSpec};
 
 /// The route group that sells them: the one whose function has the operator's keys and answers at once.
@@ -29,12 +33,79 @@ const BESIDE: Duration = Duration::from_secs(3);
 pub fn read(text: &str, catalog: &Catalog) -> Result<Vec<&'static ToolSpec>, Vec<String>> {
     let taken = |name: &str| {
         let others = MARKET.iter().copied().chain([TOP_UP]);
-        catalog.iter().copied().chain(others).any(|tool| tool.name == name)
+        RESERVED.contains(&name) || catalog.iter().copied().chain(others).any(|tool| tool.name == name)
     };
     let of_array = text.trim_start().starts_with('[').then(|| format!("{{\"tools\":{text}}}"));
     let settings = Settings::parse(of_array.as_deref().unwrap_or(text), &taken);
     let settings = settings.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<String>>())?;
     Ok(settings.tools.into_iter().map(spec).collect())
+}
+
+/// The words that mean something else than a tool of the operator's: the free tools of `/mcp`, and the word of `TOOLS`. A test of
+/// the MCP server compares them with its tools.
+pub const RESERVED: &[&str] = &[
+    "balance",
+    "budgets",
+    "email_domains",
+    "explain_receipt",
+    "find_tools",
+    "get_request",
+    "goal",
+    "goal_cancel",
+    "goal_respond",
+    "goal_tasks",
+    "goals",
+    "inbox",
+    "inbox_email",
+    "lookup",
+    "network_accounts",
+    "network_conversations",
+    "network_messages",
+    "notifications",
+    "own",
+    "payment_status",
+    "phone_numbers",
+    "price_list",
+    "receipts",
+    "requests",
+    "sms_inbox",
+    "sms_message",
+    "soul_browse",
+    "soul_job",
+    "soul_job_files",
+    "soul_profile",
+    "soul_search",
+    "spending",
+    "use_tool",
+    "voice_answering",
+    "voice_call_detail",
+    "voice_calls",
+    "voice_dial",
+    "voice_hang_up",
+    "voice_say",
+];
+
+/// Where the calls of a day are counted.
+pub fn counted(tool: &upstream::Tool) -> String {
+    format!("RATE#own:{}#calls", tool.name)
+}
+
+/// Refuses a call of an own service that has answered as many as it does in a day, before it is paid for.
+///
+/// # Errors
+/// 503 `provider_unavailable` until the next day.
+pub async fn check_room(toolbox: &Toolbox, tool: &ToolSpec) -> Result<(), ApiError> {
+    let Some(own) = tool.own else { return Ok(()) };
+    let (Some(most), now) = (own.calls_per_day, toolbox.clock.now()) else { return Ok(()) };
+    if daily::used(&toolbox.db, counted(own), now).await? < u64::from(most) {
+        return Ok(());
+    }
+    Err(ApiError::Later {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        code: "provider_unavailable",
+        message: "the service has answered as many calls as it does in a day; nothing was charged".to_owned(),
+        retry_after_secs: daily::secs_left(now),
+    })
 }
 
 /// Names of all secrets that own tools need in `PROVIDER_KEYS`.

@@ -33,7 +33,7 @@
 //!
 //! // After at most `tool.deadline`, and at most `tool.max_response_bytes + 1` bytes of a body:
 //! let body = br#"{"state": "delivered"}"#;
-//! let response = Response { status: 200, content_type: Some("application/json"), length: None, body };
+//! let response = Response { status: 200, content_type: Some("application/json"), length: None, rpc_id: None, body };
 //! let Outcome::Answer(AnswerContent::Json(answer)) = judge(tool, &response) else { panic!() };
 //! assert_eq!(answer["state"], "delivered");
 //! ```
@@ -52,7 +52,7 @@
 //!   should not be.
 //!
 //! A tool of an MCP server goes the same way. If its server has sessions, send [`mcp::initialize`] and [`mcp::initialized`]
-//! first and put the call through [`Request::in_session`]; [`mcp::wants_session`] tells that a session has ended.
+//! first and put the call through [`Request::in_session`]. Give each call an id of its own ([`Request::with_rpc_id`]); [`mcp::wants_session`] tells that a session has ended.
 //!
 //! # The settings file
 //!
@@ -73,7 +73,7 @@
 //! | `call_id_header` | of `http`: a header such as `idempotency-key` that gets the id of the call, so that the service does a repeated call once; optional |
 //! | `tool` | of `mcp`: the tool's name on the server |
 //! | `input_schema` | JSON Schema of type `object`. Other members than its `properties` are refused, unless it says something about `additionalProperties` itself |
-//! | `output_schema` | JSON Schema; an answer that does not match is a failure. Answers are then at most 64 KB |
+//! | `output_schema` | JSON Schema; an answer that does not match is a failure. Answers are then at most 1 MB |
 //! | `answers` | content types, such as `["image/png"]`. Default: `["application/json"]`. See [`Media`] |
 //! | `example` | an input, shown to agents; optional. See [`Tool::example_input`] |
 //! | `caller_errors` | statuses that are the caller's fault. Default: 400, 404, 409, 422. Never 401, 403, 429: wrong keys and used-up rates are the operator's |
@@ -81,7 +81,7 @@
 //! | `deadline_seconds` | 1 to 600; default 20 |
 //! | `cache_seconds` | 0 to 86400, only for GET; default 0 |
 //! | `calls_per_day`, `at_once` | limits; optional |
-//! | `max_response_bytes` | up to 6 MB; default 1 MB, or 64 KB beside an `output_schema` |
+//! | `max_response_bytes` | up to 4 MB, or 1 MB beside an `output_schema`; default 1 MB |
 //!
 //! `slots` says where members of the input go. Everything is optional: without it, what is not in the path goes into the query
 //! (GET, DELETE) or into a JSON body (POST, PUT, PATCH). Every member of `input_schema` needs a slot.
@@ -94,7 +94,7 @@
 //! | `body` | `"none"`, `"input"` (all members), `"rest"`, or `{"member": "document"}` |
 //! | `body_format` | `json` (default), `form`, or `form_with_brackets` |
 //!
-//! Null and absent members are left out.
+//! Absent members are left out; null ones too, except in a JSON body.
 //!
 //! # Imports
 //!
@@ -107,6 +107,7 @@
 mod example;
 mod import;
 pub mod mcp;
+mod numbers;
 mod outcome;
 mod price;
 mod problem;
@@ -119,7 +120,7 @@ pub use import::{Imported, ImportedTool, McpServer, Refused, Select, Selection, 
 pub use outcome::{Content as AnswerContent, Failure, Media, Outcome, Reason, Response, judge};
 pub use price::{LEAST_PRICE, MOST_PRICE, Measure, PerUnit, Price};
 pub use problem::Problem;
-pub use request::{Ready, Request, SecretProblem, build};
+pub use request::{CALL_HEADER, Ready, Request, SecretProblem, build};
 pub use settings::{MAX_TOOLS, Reserved, Settings};
 pub use tool::{
     Body, Constant, Content, HeaderSlot, HttpTarget, McpTarget, Method, PathPart, QuerySlot, SecretUse, Segment,

@@ -213,6 +213,11 @@ impl Tool {
     pub fn check(&self, input: &Map<String, Value>) -> Result<Usdc, Vec<FieldError>> {
         let value = Value::Object(input.clone());
         schema::validate(&self.input_schema, &value)?;
+        let mut rounded = Vec::new();
+        crate::numbers::rounded("", &value, &mut rounded);
+        if !rounded.is_empty() {
+            return Err(rounded);
+        }
         crate::request::build(self, input)?;
         self.price.of(&value)
     }

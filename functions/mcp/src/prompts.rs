@@ -63,23 +63,36 @@ static TEMPLATES: &[Template] = &[
     },
 ];
 
-/// The prompts, as they are listed.
-pub fn all() -> Vec<Prompt> {
+impl Template {
+    /// Whether all tools that it names are there. `has` gets a name without the prefix.
+    fn is_possible(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        let named = self.text.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        named.into_iter().all(has)
+    }
+}
+
+/// The prompts, as they are listed: those whose tools are all there.
+pub fn all(has: &dyn Fn(&str) -> bool) -> Vec<Prompt> {
     let shown = |template: &Template| {
         let argument =
             |(name, about): &(&str, &str)| PromptArgument::new(*name).with_description(*about).with_required(true);
         let arguments = template.arguments.iter().map(argument).collect();
         Prompt::new(template.name, Some(template.about), Some(arguments)).with_title(template.title)
     };
-    TEMPLATES.iter().map(shown).collect()
+    TEMPLATES.iter().filter(|template| template.is_possible(has)).map(shown).collect()
 }
 
 /// A prompt with its arguments filled in. `prefix` is the prefix of all tool names.
 ///
 /// # Errors
 /// The prompt or the argument that is wrong.
-pub fn filled(request: &GetPromptRequestParams, prefix: &str) -> Result<GetPromptResult, ErrorData> {
-    let Some(template) = TEMPLATES.iter().find(|template| template.name == request.name) else {
+pub fn filled(
+    request: &GetPromptRequestParams,
+    prefix: &str,
+    has: &dyn Fn(&str) -> bool,
+) -> Result<GetPromptResult, ErrorData> {
+    let is_meant = |template: &&Template| template.name == request.name && template.is_possible(has);
+    let Some(template) = TEMPLATES.iter().find(is_meant) else {
         let message = format!("there is no prompt {:?}; see prompts/list", request.name);
         return Err(ErrorData::invalid_params(message, None));
     };

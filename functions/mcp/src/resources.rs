@@ -43,23 +43,24 @@ impl Shop {
             let template = ResourceTemplate::new(format!("{scheme}://{uri}"), name).with_title(title);
             template.with_description(named(about, prefix)).with_mime_type(kind)
         };
-        vec![
-            own(
-                "requests/{request_id}",
-                "request",
-                "A request",
-                "The state of something that you bought, and its result, as {get_request} tells it. With a poll_key instead \
+        let mut templates = vec![own(
+            "requests/{request_id}",
+            "request",
+            "A request",
+            "The state of something that you bought, and its result, as {get_request} tells it. With a poll_key instead \
                  of an access token: request_id.poll_key",
-                "application/json",
-            ),
-            own(
-                "souls/{slug}",
-                "soul_text",
-                "A soul's text",
-                "The text of a soul that you bought with {soul_purchase}, or that is free",
-                MARKDOWN,
-            ),
-        ]
+            "application/json",
+        )];
+        if self.has("soul_purchase") {
+            let about = "The text of a soul that you bought with {soul_purchase}, or that is free";
+            templates.push(own("souls/{slug}", "soul_text", "A soul's text", about, MARKDOWN));
+        }
+        templates
+    }
+
+    /// Whether a tool of this name is there; the name has no prefix.
+    pub fn has(&self, word: &str) -> bool {
+        self.tools.iter().any(|entry| entry.word(&self.prefix) == word)
     }
 
     /// The resource at this address. 404 if there is none, or if it is not the caller's.

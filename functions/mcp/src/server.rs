@@ -313,7 +313,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         one_page(request)?;
-        let list = ListPromptsResult::with_all_items(prompts::all());
+        let list = ListPromptsResult::with_all_items(prompts::all(&|word| self.0.has(word)));
         Ok(list.with_ttl_ms(KEPT_MS).with_cache_scope(CacheScope::Public))
     }
 
@@ -322,7 +322,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::filled(&request, &self.0.prefix).map(GetPromptResponse::from)
+        prompts::filled(&request, &self.0.prefix, &|word| self.0.has(word)).map(GetPromptResponse::from)
     }
 
     /// Not declared. The library would answer with an empty list.

@@ -565,6 +565,16 @@ mod tests {
         assert!(bytes < 40_000, "{bytes}");
     }
 
+    /// A service of an operator's would be called, and paid, in place of the free tool of its name.
+    #[test]
+    fn no_own_service_has_the_name_of_a_free_tool() {
+        for entry in tools() {
+            let word = entry.word("acme_tools_");
+            let is_free = !matches!(entry.kind, Call::Paid(_));
+            assert!(!is_free || ::tools::own::RESERVED.contains(&word), "{word}");
+        }
+    }
+
     #[test]
     fn a_query_chooses_tools_by_name_family_and_category() {
         let words = |query: &str| match Selection::of(Some(query)) {

@@ -234,7 +234,13 @@ struct Answered {
 
 impl Answered {
     fn response(&self) -> Response<'_> {
-        Response { status: self.status, content_type: self.content_type.as_deref(), length: None, body: &self.body }
+        Response {
+            status: self.status,
+            content_type: self.content_type.as_deref(),
+            length: None,
+            rpc_id: None,
+            body: &self.body,
+        }
     }
 }
 

@@ -38,6 +38,10 @@ const LLMS: &str = include_str!("texts/llms.md");
 /// Two published clients; each runs as it is written here.
 const CLIENTS: &str = include_str!("texts/clients.md");
 const SKILL: &str = include_str!("texts/skill.md");
+/// What the two say of the marketplace, where there is one.
+const SELLERS: &str = "- [Sellers]({{origin}}/v1/soul/browse), [how to sell]({{origin}}/guides/marketplace.md), [selling a \
+                       program]({{origin}}/guides/programs.md)\n";
+const FIND_SELLERS: &str = " Sellers on the marketplace: `GET {{origin}}/v1/soul/search?q=words`.";
 
 /// Facts about this deployment that the documents contain.
 #[derive(Clone)]
@@ -198,8 +202,13 @@ fn llms(site: &Site) -> String {
         })
         .collect();
     let (first_path, first_body) = first(site);
-    let texts: [(&str, &str); 4] =
-        [("clients", CLIENTS), ("families", &families), ("first_path", first_path), ("first_body", &first_body)];
+    let texts: [(&str, &str); 5] = [
+        ("clients", CLIENTS),
+        ("families", &families),
+        ("first_path", first_path),
+        ("first_body", &first_body),
+        ("sellers", if site.catalog.market.is_empty() { "" } else { SELLERS }),
+    ];
     site.fill(LLMS, &texts)
 }
 
@@ -234,6 +243,7 @@ fn skill(site: &Site) -> String {
             ("table", &prices::table(site)),
             ("first_path", first_path),
             ("first_body", &first_body),
+            ("sellers", if site.catalog.market.is_empty() { "" } else { FIND_SELLERS }),
         ],
     )
 }

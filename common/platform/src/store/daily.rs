@@ -23,6 +23,18 @@ pub async fn take(db: &Db, partition: String, most: u32, now: Timestamp) -> Resu
     db.write_if(write).await
 }
 
+/// How often something was counted today.
+pub async fn used(db: &Db, partition: String, now: Timestamp) -> Result<u64, StoreError> {
+    #[derive(serde::Deserialize)]
+    struct Counter {
+        #[serde(default)]
+        used: u64,
+    }
+    let day = now.secs().div_euclid(DAY_SECS);
+    let counter: Option<Counter> = db.get(&db.tables.agents, Key::new(partition, day.to_string())).await?;
+    Ok(counter.map_or(0, |counter| counter.used))
+}
+
 /// Seconds until the next UTC day.
 pub fn secs_left(now: Timestamp) -> u64 {
     (DAY_SECS - now.secs().rem_euclid(DAY_SECS)).unsigned_abs()

@@ -63,7 +63,7 @@ fn a_published_document_becomes_tools() {
     assert_eq!(serde_json::from_slice::<Value>(&request.body).unwrap(), input);
     // The document promises a name and a status of three; a real service forgets both.
     let body = br#"{"id": 1, "name": null, "status": "gone", "more": true}"#;
-    let response = Response { status: 200, content_type: Some("application/json"), length: None, body };
+    let response = Response { status: 200, content_type: Some("application/json"), length: None, rpc_id: None, body };
     assert!(matches!(judge(&pet.tool, &response), Outcome::Answer(AnswerContent::Json(_))));
     let wrong = Response { body: br#"{"id": ["one"]}"#, ..response };
     assert!(matches!(judge(&pet.tool, &wrong), Outcome::Failed(_)));

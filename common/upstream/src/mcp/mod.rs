@@ -11,7 +11,7 @@ use crate::tool::{Constant, McpTarget, Method, Tool};
 
 /// The protocol version that is offered.
 pub const PROTOCOL: &str = "2025-06-18";
-/// The id of each request: there is one at a time.
+/// The id of a request that has none of its own ([`Request::with_rpc_id`]).
 const ID: u64 = 1;
 /// JSON-RPC's code for wrong parameters.
 const INVALID_PARAMS: i64 = -32602;
@@ -44,7 +44,8 @@ pub fn list(target: &McpTarget, cursor: Option<&str>) -> Request {
 
 /// Calls the tool.
 pub(crate) fn request(target: &McpTarget, input: &Map<String, Value>) -> Request {
-    message(target, Some("tools/call"), &json!({"name": target.tool, "arguments": input}))
+    let call = message(target, Some("tools/call"), &json!({"name": target.tool, "arguments": input}));
+    Request { is_rpc_call: true, ..call }
 }
 
 fn message(target: &McpTarget, method: Option<&str>, params: &Value) -> Request {
@@ -62,11 +63,23 @@ fn message(target: &McpTarget, method: Option<&str>, params: &Value) -> Request 
         headers,
         body: body.to_string().into_bytes(),
         call_id_header: None,
+        is_rpc_call: false,
         private: target.server.private,
     }
 }
 
 impl Request {
+    /// The call with an id of its own, which no other request of the session has: servers that mix up requests of one id would
+    /// answer one buyer with another's answer. [`Response::rpc_id`] is the same.
+    #[must_use]
+    pub fn with_rpc_id(mut self, id: &str) -> Request {
+        if let Some(mut message) = serde_json::from_slice::<Value>(&self.body).ok().filter(|_| self.is_rpc_call) {
+            message["id"] = json!(id);
+            self.body = message.to_string().into_bytes();
+        }
+        self
+    }
+
     /// The request within an MCP session. An id that is no header's value is left out: the server then says what it wants.
     #[must_use]
     pub fn in_session(mut self, session: Option<&str>, protocol: &str) -> Request {
@@ -116,11 +129,11 @@ fn answered(response: &Response<'_>) -> Result<Answered, Failure> {
     check_status(response.status)?;
     let header = response.content_type.unwrap_or_default().trim().to_ascii_lowercase();
     let message = match header.starts_with("text/event-stream") {
-        true => streamed(response.body).ok_or_else(|| protocol("the MCP server's stream ended without an answer"))?,
+        true => streamed(response).ok_or_else(|| protocol("the MCP server's stream ended without an answer"))?,
         false if Media::of_header(&header) == Some(Media::Json) => json_of(response.body)?,
         false => return Err(protocol("the MCP server answered neither with JSON nor with a stream of events")),
     };
-    if !is_answer(&message) {
+    if !is_answer(&message, response) {
         return Err(protocol("the MCP server's answer is not the one to the request"));
     }
     let Value::Object(mut message) = message else { return Err(protocol("the MCP server's answer is no object")) };
@@ -136,15 +149,19 @@ fn refused(error: &Value) -> Failure {
     Failure::new(Reason::Protocol, format!("the MCP server answered with error {code}"))
 }
 
-/// Whether a message is the answer to the one open request. Errors before it was read have no id.
-fn is_answer(message: &Value) -> bool {
+/// Whether a message is the answer to the request. Errors before it was read have no id.
+fn is_answer(message: &Value, response: &Response<'_>) -> bool {
     let id = &message["id"];
-    *id == ID || *id == "1" || (id.is_null() && message.get("error").is_some())
+    let is_its = match response.rpc_id {
+        Some(own) => *id == own,
+        None => *id == ID || *id == "1",
+    };
+    is_its || (id.is_null() && message.get("error").is_some())
 }
 
 /// The answer in a stream of events; other messages (progress, logs) are passed over.
-fn streamed(body: &[u8]) -> Option<Value> {
-    let text = std::str::from_utf8(body).ok()?;
+fn streamed(response: &Response<'_>) -> Option<Value> {
+    let text = std::str::from_utf8(response.body).ok()?;
     let mut data = String::new();
     let mut events = 0;
     // An empty line ends an event; the last one may lack it.
@@ -154,7 +171,7 @@ fn streamed(body: &[u8]) -> Option<Value> {
             data.push('\n');
         } else if line.is_empty() && !data.is_empty() {
             events += 1;
-            let message = json_of(data.as_bytes()).ok().filter(is_answer);
+            let message = json_of(data.as_bytes()).ok().filter(|message| is_answer(message, response));
             if message.is_some() || events >= MAX_EVENTS {
                 return message;
             }

@@ -15,7 +15,16 @@ fn tool(members: Value) -> Tool {
 
 fn answered(tool: &Tool, result: Value) -> Outcome {
     let body = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
-    judge(tool, &Response { status: 200, content_type: Some("application/json"), length: None, body: body.as_bytes() })
+    judge(
+        tool,
+        &Response {
+            status: 200,
+            content_type: Some("application/json"),
+            length: None,
+            rpc_id: None,
+            body: body.as_bytes(),
+        },
+    )
 }
 
 fn reason(outcome: Outcome) -> Reason {
@@ -44,7 +53,7 @@ fn a_session_has_its_messages() {
     assert!(!String::from_utf8(initialized(target).body).unwrap().contains("\"id\""));
     assert!(String::from_utf8(list(target, Some("c")).body).unwrap().contains("\"cursor\":\"c\""));
     let said = |status, body: &str| {
-        wants_session(&Response { status, content_type: None, length: None, body: body.as_bytes() })
+        wants_session(&Response { status, content_type: None, length: None, rpc_id: None, body: body.as_bytes() })
     };
     assert!(said(404, "") && said(400, r#"{"error":{"code":-32000,"message":"Server not initialized"}}"#));
     assert!(!said(400, r#"{"error":{"code":-32602}}"#) && !said(500, ""));
@@ -99,7 +108,10 @@ fn results_become_answers() {
 fn streams_and_errors_of_the_protocol_are_read() {
     let plain = tool(json!({}));
     let of = |content_type: &str, status: u16, body: &str| {
-        judge(&plain, &Response { status, content_type: Some(content_type), length: None, body: body.as_bytes() })
+        judge(
+            &plain,
+            &Response { status, content_type: Some(content_type), length: None, rpc_id: None, body: body.as_bytes() },
+        )
     };
     let sse = "text/event-stream; charset=utf-8";
     let done = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]}}";

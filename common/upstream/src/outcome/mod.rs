@@ -7,10 +7,13 @@ use base::tool_result::{ErrorCode, ToolError, Unavailable};
 use base::untrusted_text::visible;
 use serde_json::{Value, json};
 
+use crate::numbers;
 use crate::tool::{Target, Tool};
 
 pub use media::Media;
 
+/// Largest answer that is checked against a schema, in bytes.
+pub const MAX_CHECKED: usize = 1024 * 1024;
 /// Largest body of an error that the caller is shown, in bytes, and longest text of one, in characters.
 const MAX_FAULT_BYTES: usize = 16 * 1024;
 const MAX_FAULT_TEXT: usize = 500;
@@ -23,6 +26,8 @@ pub struct Response<'a> {
     pub content_type: Option<&'a str>,
     /// The header `content-length`, if the body was not compressed.
     pub length: Option<u64>,
+    /// The id that the call of an MCP server had ([`crate::Request::with_rpc_id`]).
+    pub rpc_id: Option<&'a str>,
     pub body: &'a [u8],
 }
 
@@ -128,7 +133,8 @@ fn judged(tool: &Tool, response: &Response<'_>) -> Result<Outcome, Failure> {
     }
     check_status(status)?;
     check_size(tool, response)?;
-    if response.body.is_empty() && tool.answers.contains(&Media::Json) {
+    let says_json = response.content_type.is_none_or(|header| Media::of_header(header) == Some(Media::Json));
+    if response.body.is_empty() && tool.answers.contains(&Media::Json) && (says_json || status == 204) {
         // 204, and 200 without a body.
         return checked(tool, Value::Null).map(|json| Outcome::Answer(Content::Json(json)));
     }
@@ -195,6 +201,11 @@ pub(crate) fn json_of(body: &[u8]) -> Result<Value, Failure> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let json: Value =
         serde_json::from_slice(body).map_err(|_| Failure::new(Reason::NotJson, "the service's answer is not JSON"))?;
+    if !numbers::are_exact(body) {
+        let why =
+            "the service's answer has a whole number of more than 64 bits, which would be rounded; it has to be a text";
+        return Err(Failure::new(Reason::NotJson, why));
+    }
     match depth(&json) > MAX_BODY_DEPTH {
         true => {
             Err(Failure::new(Reason::NotJson, format!("the service's answer is nested deeper than {MAX_BODY_DEPTH}")))
@@ -206,7 +217,7 @@ pub(crate) fn json_of(body: &[u8]) -> Result<Value, Failure> {
 /// The answer, if it is as the output schema promises.
 pub(crate) fn checked(tool: &Tool, json: Value) -> Result<Value, Failure> {
     let Some(schema) = &tool.output_schema else { return Ok(json) };
-    match schema::validate(schema, &json) {
+    match schema::validate_up_to(MAX_CHECKED, schema, &json) {
         Ok(()) => Ok(json),
         Err(errors) => Err(Failure::new(Reason::Mismatch, mismatch(&errors))),
     }

@@ -14,7 +14,7 @@ fn tool(members: Value) -> Tool {
 fn of(status: u16, content_type: &str, body: &[u8]) -> Outcome {
     let content_type = (!content_type.is_empty()).then_some(content_type);
     let schema = json!({"output_schema": {"type": ["object", "null"], "properties": {"n": {"type": "number"}}}});
-    judge(&tool(schema), &Response { status, content_type, length: None, body })
+    judge(&tool(schema), &Response { status, content_type, length: None, rpc_id: None, body })
 }
 
 fn reason(outcome: Outcome) -> Reason {
@@ -63,7 +63,8 @@ fn answers_faults_and_failures_are_told_apart() {
     assert_eq!(reason(of(200, json, b"\"\xff\"")), Reason::NotJson);
     let deep = "[".repeat(100_000);
     let large = tool(json!({"max_response_bytes": 200_000}));
-    let response = |length| Response { status: 200, content_type: Some(json), length, body: deep.as_bytes() };
+    let response =
+        |length| Response { status: 200, content_type: Some(json), length, rpc_id: None, body: deep.as_bytes() };
     assert_eq!(reason(judge(&large, &response(None))), Reason::NotJson);
     assert_eq!(reason(judge(&large, &response(Some(100_001)))), Reason::Truncated);
     assert_eq!(reason(judge(&large, &response(Some(u64::MAX)))), Reason::TooLarge);
@@ -88,7 +89,7 @@ fn bytes_are_of_the_type_they_say() {
     let png = b"\x89PNG\r\n\x1a\n....";
     let pictures = tool(json!({"answers": ["image/png", "text/csv"]}));
     let of = |content_type: Option<&str>, body: &[u8]| {
-        judge(&pictures, &Response { status: 200, content_type, length: None, body })
+        judge(&pictures, &Response { status: 200, content_type, length: None, rpc_id: None, body })
     };
     assert_eq!(
         of(Some("image/png"), png),

@@ -14,6 +14,9 @@ use crate::tool::{Body, Constant, Content, HttpTarget, Method, PathPart, SecretU
 
 pub use ready::{Ready, SecretProblem};
 
+/// The header that says who asks, and for which paid call: a JWT that the service's published key signs. Whoever sends the
+/// request adds it; settings and callers may not.
+pub const CALL_HEADER: &str = "x-paid-call";
 /// Longest URL and longest value of a header, in bytes.
 const MAX_URL: usize = 8 * 1024;
 const MAX_HEADER: usize = 4 * 1024;
@@ -34,6 +37,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// The header for the id of the call, which [`Request::for_call`] fills.
     pub call_id_header: Option<String>,
+    /// The body is a call of an MCP server, whose id [`Request::with_rpc_id`] sets.
+    pub is_rpc_call: bool,
     /// The host is on the operator's own network ([`crate::Server::private`]).
     pub private: bool,
 }
@@ -93,7 +98,7 @@ fn build_http(tool: &Tool, http: &HttpTarget, input: &Map<String, Value>) -> Res
         return Err(errors);
     }
     let (call_id_header, private) = (http.call_id_header.clone(), http.server.private);
-    Ok(Request { method: http.method, url, query_secrets, headers, body, call_id_header, private })
+    Ok(Request { method: http.method, url, query_secrets, headers, body, call_id_header, is_rpc_call: false, private })
 }
 
 fn constant_query(http: &HttpTarget) -> (Named<String>, Named<SecretUse>) {
@@ -118,14 +123,16 @@ fn body(
         Body::Json(content) => (content, None),
         Body::Form(content, style) => (content, Some(*style)),
     };
+    // In JSON, null says something: it clears a member. The schema has allowed it.
+    let is_said = |value: &Value| form.is_none() || !value.is_null();
     let value = match content {
-        Content::Input => Value::Object(without_nulls(input, |_| true)),
+        Content::Input => Value::Object(members(input, |_, value| is_said(value))),
         Content::Rest => {
             let taken = taken(http);
-            Value::Object(without_nulls(input, |name| !taken.contains(&name)))
+            Value::Object(members(input, |name, value| is_said(value) && !taken.contains(&name)))
         }
-        Content::Member(member) => match input.get(member) {
-            None | Some(Value::Null) => return (Vec::new(), None),
+        Content::Member(member) => match input.get(member).filter(|value| is_said(value)) {
+            None => return (Vec::new(), None),
             Some(value) => value.clone(),
         },
     };
@@ -145,9 +152,8 @@ fn body(
     (pairs::encoded(&pairs).into_bytes(), Some("application/x-www-form-urlencoded"))
 }
 
-/// The members of an object that are not null.
-fn without_nulls(input: &Map<String, Value>, keep: impl Fn(&str) -> bool) -> Map<String, Value> {
-    let kept = input.iter().filter(|(name, value)| !value.is_null() && keep(name));
+fn members(input: &Map<String, Value>, keep: impl Fn(&str, &Value) -> bool) -> Map<String, Value> {
+    let kept = input.iter().filter(|(name, value)| keep(name, value));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

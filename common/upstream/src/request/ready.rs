@@ -7,6 +7,8 @@ use base::encoding::base64_standard;
 use super::{Request, pair};
 use crate::tool::{Constant, Method, SecretUse};
 
+/// Shortest secret that is looked for in answers, in bytes.
+const LEAST_SECRET: usize = 8;
 /// Longest secret, in bytes.
 const MAX_SECRET: usize = 8 * 1024;
 
@@ -18,6 +20,17 @@ pub struct Ready {
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub private: bool,
+    /// The values of its secrets, as they are stored and as they are sent.
+    secrets: Vec<String>,
+}
+
+impl Ready {
+    /// Whether an answer repeats a secret of the request. Nobody may be shown such an answer. Short values are not looked for:
+    /// they may stand in it by chance.
+    pub fn is_repeated_in(&self, body: &[u8]) -> bool {
+        let long = self.secrets.iter().filter(|secret| secret.len() >= LEAST_SECRET);
+        long.map(String::as_bytes).any(|secret| body.windows(secret.len()).any(|part| part == secret))
+    }
 }
 
 impl fmt::Debug for Ready {
@@ -57,13 +70,18 @@ impl Request {
     /// # Errors
     /// A secret is missing, or cannot be sent.
     pub fn filled<'s>(&self, secret: impl Fn(&str) -> Option<&'s str>) -> Result<Ready, SecretProblem> {
-        let value = |used: &SecretUse| -> Result<String, SecretProblem> {
+        let mut secrets = Vec::new();
+        let mut value = |used: &SecretUse| -> Result<String, SecretProblem> {
             let value = secret(&used.secret).ok_or_else(|| SecretProblem::Missing(used.secret.clone()))?;
             let is_fit = !value.is_empty() && value.len() <= MAX_SECRET && value.trim() == value;
             if !is_fit || !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 return Err(SecretProblem::Unfit(used.secret.clone()));
             }
+            secrets.push(value.to_owned());
             let value = if used.base64 { base64_standard(value.as_bytes()) } else { value.to_owned() };
+            if used.base64 {
+                secrets.push(value.clone());
+            }
             Ok(format!("{}{value}", used.prefix))
         };
         let mut url = self.url.clone();
@@ -79,6 +97,6 @@ impl Request {
             };
             headers.push((name.clone(), text));
         }
-        Ok(Ready { method: self.method, url, headers, body: self.body.clone(), private: self.private })
+        Ok(Ready { method: self.method, url, headers, body: self.body.clone(), private: self.private, secrets })
     }
 }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::entry::is_word;
 use crate::problem::{Problem, Reader, below, text};
+use crate::request::CALL_HEADER;
 use crate::tool::{Constant, SecretUse};
 
 /// Most constants of one kind.
@@ -11,8 +12,9 @@ const MAX_CONSTANTS: usize = 30;
 const MAX_VALUE: usize = 1_000;
 const MAX_PREFIX: usize = 64;
 
-/// Headers that belong to the connection, or to who opens it.
-const CONNECTION: [&str; 12] = [
+/// Headers that belong to the connection, or say who opens it.
+const CONNECTION: [&str; 13] = [
+    CALL_HEADER,
     "host",
     "connection",
     "keep-alive",

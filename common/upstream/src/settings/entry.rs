@@ -25,9 +25,9 @@ const MOST_A_DAY: u32 = 100_000_000;
 const MOST_AT_ONCE: u32 = 1_000;
 /// Largest answers: at most, and if the settings do not say. An answer that is checked against a schema has the limit of
 /// that check.
-const MOST_BYTES: u32 = 6 * 1024 * 1024;
+const MOST_BYTES: u32 = 4_000_000;
 const DEFAULT_BYTES: u32 = 1024 * 1024;
-const MOST_CHECKED: u32 = schema::MAX_VALUE_BYTES as u32;
+const MOST_CHECKED: u32 = crate::outcome::MAX_CHECKED as u32;
 const CALLER_ERRORS: [u16; 4] = [400, 404, 409, 422];
 
 /// The members that say what a tool is, not where it is done.
@@ -317,7 +317,7 @@ impl Limits {
             );
             reader.problem("max_response_bytes", message);
         }
-        let bytes = bytes.unwrap_or(if is_checked { MOST_CHECKED } else { DEFAULT_BYTES });
+        let bytes = bytes.unwrap_or(DEFAULT_BYTES);
         Limits {
             caller_errors,
             safe_to_retry: safe_to_retry

@@ -41,7 +41,7 @@ fn the_smallest_entry_has_the_defaults_of_its_method() {
     let tool = read(entry(json!({"method": "POST", "output_schema": {"type": "object"}}))).unwrap();
     let Target::Http(http) = &tool.target else { panic!() };
     assert_eq!((http.query.len(), &http.body), (0, &Body::Json(Content::Rest)));
-    assert_eq!((tool.safe_to_retry, tool.max_response_bytes), (false, 65_536));
+    assert_eq!((tool.safe_to_retry, tool.max_response_bytes), (false, 1024 * 1024));
     let open = json!({"type": "object", "additionalProperties": {"type": "string"}});
     let tool = read(entry(json!({"method": "POST", "path": "/", "input_schema": open}))).unwrap();
     assert!(matches!(&tool.target, Target::Http(http) if http.body == Body::Json(Content::Rest)));
@@ -134,7 +134,7 @@ fn slots_and_schema_have_to_agree() {
         (json!({"example": {"id": 5}}), "example/id value is not of type"),
         (json!({"example": {"id": "a/b"}}), "example/id must not be empty, contain a slash"),
         (json!({"method": "DELETE", "cache_seconds": 5}), "cache_seconds is only for GET"),
-        (json!({"output_schema": {}, "max_response_bytes": 70000}), "max_response_bytes may be at most 65536"),
+        (json!({"output_schema": {}, "max_response_bytes": 2_000_000}), "max_response_bytes may be at most 1048576"),
         (json!({"output_schema": {}, "answers": ["image/png"]}), "answers must be [\"application/json\"]"),
         (json!({"kind": "mcp", "tool": "x"}), "method is not a known member"),
         (
