@@ -3,7 +3,8 @@
 //! `sell --mcp=<URL> --price=0.01 [--secret=name]`. Options of both: `--server=`, `--private`, `--prefix=`, `--category=`,
 //! `--settings=settings.json`, `--dry-run`.
 //!
-//! An entry of the same name is replaced, so that a changed document can be read again. Prices that were changed by hand stay.
+//! An entry that asks the same of the same service is replaced, so that a changed document can be read again. Its name and
+//! price stay, and what else was changed by hand.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -73,7 +74,7 @@ async fn run() -> Result<String, String> {
     let file = wanted.settings.clone().unwrap_or_else(|| "settings.json".to_owned());
     let mut settings = read_settings(&file)?;
     let is_taken = |name: &str| CATALOG.iter().chain(MARKET).chain([&TOP_UP]).any(|tool| tool.name == name);
-    let imported = match (&wanted.openapi, &wanted.mcp) {
+    let mut imported = match (&wanted.openapi, &wanted.mcp) {
         (Some(source), None) => {
             let document = document(source).await?;
             let only = if wanted.only.is_empty() { vec!["*".to_owned()] } else { wanted.only.clone() };
@@ -104,11 +105,11 @@ async fn run() -> Result<String, String> {
         }
         _ => return Err(USAGE.to_owned()),
     };
-    let told = told(&imported);
     if imported.tools.is_empty() {
-        return Err(format!("nothing to sell{told}"));
+        return Err(format!("nothing to sell{}", told(&imported)));
     }
-    let replaced = put(&mut settings, &imported)?;
+    let replaced = imported.merge_into(entries(&mut settings)?, &is_taken);
+    let told = told(&imported);
     let own = settings["OWN_TOOLS"].to_string();
     tools::own::read(&own, &CATALOG)
         .map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
@@ -131,27 +132,14 @@ fn read_settings(file: &str) -> Result<Value, String> {
     if settings.is_object() { Ok(settings) } else { Err(format!("{file} must be a JSON object")) }
 }
 
-/// Puts the entries in, in place of those with the same name. Returns how many were replaced.
-fn put(settings: &mut Value, imported: &Imported) -> Result<usize, String> {
+/// The entries of the settings.
+fn entries(settings: &mut Value) -> Result<&mut Vec<Value>, String> {
     let own = &mut settings["OWN_TOOLS"];
     if own.is_null() {
         *own = json!({"tools": []});
     }
     let entries = if own.is_array() { own.as_array_mut() } else { own["tools"].as_array_mut() };
-    let entries = entries.ok_or("OWN_TOOLS must be an array, or an object with the array tools")?;
-    let mut replaced = 0;
-    for tool in &imported.tools {
-        match entries.iter_mut().find(|entry| entry["name"] == tool.entry["name"]) {
-            Some(before) => {
-                let price = before["price"].clone();
-                *before = tool.entry.clone();
-                before["price"] = price;
-                replaced += 1;
-            }
-            None => entries.push(tool.entry.clone()),
-        }
-    }
-    Ok(replaced)
+    entries.ok_or_else(|| "OWN_TOOLS must be an array, or an object with the array tools".to_owned())
 }
 
 /// Each tool with what to look at, and each operation that was not taken.

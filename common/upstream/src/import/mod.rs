@@ -7,6 +7,7 @@ mod convert;
 mod document;
 mod mcp;
 mod merge;
+mod merge_into;
 mod openapi;
 mod words;
 
