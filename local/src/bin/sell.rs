@@ -108,7 +108,7 @@ async fn run() -> Result<String, String> {
     if imported.tools.is_empty() {
         return Err(format!("nothing to sell{}", told(&imported)));
     }
-    let replaced = imported.merge_into(entries(&mut settings)?, &is_taken);
+    let replaced = imported.merge_into(upstream::entries_of(&mut settings["OWN_TOOLS"])?, &is_taken);
     let told = told(&imported);
     let own = settings["OWN_TOOLS"].to_string();
     tools::own::read(&own, &CATALOG)
@@ -130,16 +130,6 @@ fn read_settings(file: &str) -> Result<Value, String> {
     };
     let settings: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
     if settings.is_object() { Ok(settings) } else { Err(format!("{file} must be a JSON object")) }
-}
-
-/// The entries of the settings.
-fn entries(settings: &mut Value) -> Result<&mut Vec<Value>, String> {
-    let own = &mut settings["OWN_TOOLS"];
-    if own.is_null() {
-        *own = json!({"tools": []});
-    }
-    let entries = if own.is_array() { own.as_array_mut() } else { own["tools"].as_array_mut() };
-    entries.ok_or_else(|| "OWN_TOOLS must be an array, or an object with the array tools".to_owned())
 }
 
 /// Each tool with what to look at, and each operation that was not taken.

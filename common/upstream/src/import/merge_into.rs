@@ -1,6 +1,6 @@
 //! Imported entries in the settings that are there already.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::words::unique;
 use super::{Imported, ImportedTool};
@@ -71,6 +71,22 @@ impl ImportedTool {
     }
 }
 
+/// The entries of `OWN_TOOLS` as it stands in the settings: absent, a text with JSON in it, an array, or an object with the
+/// array `tools`.
+///
+/// # Errors
+/// Says what it must be.
+pub fn entries_of(own: &mut Value) -> Result<&mut Vec<Value>, String> {
+    if let Some(text) = own.as_str() {
+        *own = serde_json::from_str(text).map_err(|error| format!("OWN_TOOLS is a text that is not JSON: {error}"))?;
+    }
+    if own.is_null() {
+        *own = json!({"tools": []});
+    }
+    let entries = if own.is_array() { own.as_array_mut() } else { own.get_mut("tools").and_then(Value::as_array_mut) };
+    entries.ok_or_else(|| "OWN_TOOLS must be an array, or an object with the array tools".to_owned())
+}
+
 /// Whether an entry sends what a new one sends: the same operation, or the same tool of an MCP server.
 fn asks_the_same(entry: &Value, new: &Value) -> bool {
     let address = |entry: &Value| entry["address"].as_str().map(|text| text.trim_end_matches('/').to_owned());
@@ -87,8 +103,6 @@ fn asks_the_same(entry: &Value, new: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::{McpServer, Select, Selection, from_mcp, from_openapi};
 
@@ -167,5 +181,20 @@ mod tests {
         assert_eq!(at("https://a.example/mcp").merge_into(&mut entries, &|_| false), 1);
         let names: Vec<&Value> = entries.iter().map(|entry| &entry["name"]).collect();
         assert_eq!(names, ["echo", "echo_2"]);
+    }
+
+    #[test]
+    fn the_settings_may_hold_the_entries_as_text() {
+        for mut own in [json!([1]), json!({"tools": [1]}), json!("[1]"), json!(r#"{"tools": [1]}"#)] {
+            assert_eq!(entries_of(&mut own), Ok(&mut vec![json!(1)]));
+            entries_of(&mut own).unwrap().push(json!(2));
+            assert_eq!(entries_of(&mut own).map(|entries| entries.len()), Ok(2), "{own}");
+        }
+        let mut none = Value::Null;
+        entries_of(&mut none).unwrap().push(json!(1));
+        assert_eq!(none, json!({"tools": [1]}));
+        for mut wrong in [json!("{"), json!(""), json!("\"x\""), json!(1), json!({}), json!({"tools": {}})] {
+            assert!(entries_of(&mut wrong).unwrap_err().starts_with("OWN_TOOLS "), "{wrong}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::settings::Reserved;
 use crate::tool::Tool;
 
 pub use mcp::{McpServer, from_mcp};
+pub use merge_into::entries_of;
 pub use openapi::{Select, Selection, from_openapi};
 
 /// Largest example that is kept, in bytes.
