@@ -15,7 +15,7 @@ use local::operator;
 use platform::net::PlainHttp;
 use serde_json::{Map, Value, json};
 use tools::spec::{MARKET, TOP_UP};
-use upstream::{Constant, Imported, McpServer, McpTarget, Request, Response, Select, Selection, Server, mcp};
+use upstream::{Constant, McpServer, McpTarget, Request, Response, Select, Selection, Server, mcp};
 
 const USAGE: &str = "usage: sell --openapi=FILE|URL --price=0.01 [--only=operationId,tag:name,…] or sell --mcp=URL --price=0.01 \
                      [--only=tool,…]; further: --server=URL --private --prefix=word --category=word --secret=name \
@@ -81,6 +81,7 @@ async fn run() -> Result<String, String> {
             let selection = Selection {
                 prefix: wanted.prefix.clone(),
                 server: wanted.server.clone(),
+                document_url: is_url(source).then(|| source.clone()),
                 private: wanted.private,
                 category: wanted.category.clone(),
                 ..Selection::new(only.iter().map(|text| Select::parse(text)).collect(), &price)
@@ -106,10 +107,10 @@ async fn run() -> Result<String, String> {
         _ => return Err(USAGE.to_owned()),
     };
     if imported.tools.is_empty() {
-        return Err(format!("nothing to sell{}", told(&imported)));
+        return Err(format!("nothing to sell{}", imported.told()));
     }
     let replaced = imported.merge_into(upstream::entries_of(&mut settings["OWN_TOOLS"])?, &is_taken);
-    let told = told(&imported);
+    let told = imported.told();
     let own = settings["OWN_TOOLS"].to_string();
     tools::own::read(&own, &CATALOG)
         .map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
@@ -132,24 +133,12 @@ fn read_settings(file: &str) -> Result<Value, String> {
     if settings.is_object() { Ok(settings) } else { Err(format!("{file} must be a JSON object")) }
 }
 
-/// Each tool with what to look at, and each operation that was not taken.
-fn told(imported: &Imported) -> String {
-    let mut told = String::new();
-    for tool in &imported.tools {
-        told.push_str(&format!("\n  {} from {}", tool.tool.name, tool.operation));
-        tool.notes.iter().for_each(|note| told.push_str(&format!("\n    note: {note}")));
-        for secret in tool.tool.secrets() {
-            told.push_str(&format!("\n    needs the secret {secret} in PROVIDER_KEYS"));
-        }
-    }
-    for refused in &imported.refused {
-        told.push_str(&format!("\n  not taken: {}: {}", refused.operation, refused.why));
-    }
-    told
+fn is_url(source: &str) -> bool {
+    source.starts_with("https://") || source.starts_with("http://")
 }
 
 async fn document(source: &str) -> Result<Value, String> {
-    let text = if source.starts_with("https://") || source.starts_with("http://") {
+    let text = if is_url(source) {
         let request =
             http::Request::get(source).header("accept", "application/json, application/yaml, */*").body(Vec::new());
         let request = request.map_err(|error| format!("{source}: {error}"))?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::convert::{Converter, DETAILS, Purpose};
 use super::document::Document;
 use super::words::{shortened, snake, title_and_summary, unique};
-use super::{Imported, Made};
+use super::{Imported, Made, wrong_privacy};
 use crate::settings::{MAX_TOOLS, Reserved};
 
 /// The server that the tools are on, and what the operator decides.
@@ -26,6 +26,10 @@ pub struct McpServer {
 /// Makes tools of a server's list: the result of `tools/list`, or all pages' `tools` in one.
 pub fn from_mcp(list: &Value, server: &McpServer, reserved: Reserved<'_>) -> Imported {
     let mut imported = Imported::default();
+    if let Some(why) = wrong_privacy(&server.address, server.private) {
+        imported.refuse("*", format!("{} {why}", server.address));
+        return imported;
+    }
     let Some(tools) = list["tools"].as_array() else {
         imported.refuse("*", "the list has no array tools");
         return imported;

@@ -9,12 +9,13 @@ mod mcp;
 mod merge;
 mod merge_into;
 mod openapi;
+mod report;
 mod words;
 
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
-use crate::settings::Reserved;
+use crate::settings::{Reserved, server};
 use crate::tool::Tool;
 
 pub use mcp::{McpServer, from_mcp};
@@ -85,6 +86,15 @@ impl Imported {
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|imported| imported.tool.name == name)
+    }
+}
+
+/// What to say of an address that is refused only because it is private, or is not.
+fn wrong_privacy(address: &str, private: bool) -> Option<&'static str> {
+    match (server(address, private).is_err() && server(address, !private).is_ok(), private) {
+        (false, _) => None,
+        (true, false) => Some("is a private host; add PRIVATE=1 (--private) if it is meant"),
+        (true, true) => Some("is a public host; leave out PRIVATE=1 (--private)"),
     }
 }
 

@@ -159,6 +159,40 @@ fn swagger_2_is_read_too() {
 }
 
 #[test]
+fn servers_are_relative_to_the_documents_address() {
+    let paths = json!({"/a": {"get": {"responses": {"200": {"description": "ok"}}}}});
+    let (v3, v2) = (json!({"openapi": "3.0.0", "paths": paths}), json!({"swagger": "2.0", "paths": paths}));
+    let with = |document: &Value, members: Value| {
+        let mut document = document.clone();
+        document.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        document
+    };
+    let (near, far) = ("http://127.0.0.1:8000/docs/openapi.json?v=1", "https://api.example.com/docs/openapi.json");
+    for (document, url, asked) in [
+        (v3.clone(), near, "http://127.0.0.1:8000/a"),
+        (with(&v3, json!({"servers": [{"url": "/v1/"}]})), far, "https://api.example.com/v1/a"),
+        (with(&v3, json!({"servers": [{"url": "../v2"}]})), far, "https://api.example.com/v2/a"),
+        (with(&v3, json!({"servers": [{"url": "//b.example"}]})), far, "https://b.example/a"),
+        (with(&v3, json!({"servers": [{"url": "https://b.example/x"}]})), far, "https://b.example/x/a"),
+        (v2.clone(), near, "http://127.0.0.1:8000/a"),
+        (with(&v2, json!({"basePath": "/"})), far, "https://api.example.com/a"),
+        (with(&v2, json!({"host": "b.example", "basePath": "/v1"})), far, "https://b.example/v1/a"),
+    ] {
+        let private = url == near;
+        let selection = Selection { document_url: Some(url.to_owned()), private, ..selection(&["*"]) };
+        let imported = from_openapi(&document, &selection, NOBODY);
+        assert_eq!(imported.refused, [], "{document}");
+        assert_eq!(build(&imported.tools[0].tool, &Map::new()).unwrap().url, asked);
+    }
+    let given = Selection { server: Some("http://10.0.0.1".to_owned()), ..selection(&["*"]) };
+    let refused = &from_openapi(&v3, &given, NOBODY).refused[0];
+    assert_eq!(refused.why, "the server http://10.0.0.1 is a private host; add PRIVATE=1 (--private) if it is meant");
+    for document in [v3, v2] {
+        assert!(refusal(&document).starts_with("has no server in the document; give its address: SERVER="));
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_is_named_with_a_reason() {
     let none = json!({});
     for (members, components, why) in [
@@ -190,7 +224,12 @@ fn what_cannot_be_taken_is_named_with_a_reason() {
             none.clone(),
             "its server http://example.com must begin with https",
         ),
-        (json!({"servers": [{"url": "/v1"}]}), none.clone(), "its server /v1 must be an address"),
+        (json!({"servers": [{"url": "/v1"}]}), none.clone(), "its server /v1 has no host; give its address: SERVER="),
+        (
+            json!({"servers": [{"url": "http://10.0.0.1"}]}),
+            none.clone(),
+            "its server http://10.0.0.1 is a private host; add PRIVATE=1",
+        ),
     ] {
         let found = refusal(&document(&members, &components));
         assert!(found.starts_with(why), "{found}");
@@ -269,6 +308,8 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(body["params"], json!({"name": "list_commits", "arguments": {"owner": "a", "repo": "b"}}));
     assert!(schema::validate(&tool.input_schema, &json!({"owner": "a", "repo": "b", "extra": 1})).is_err());
+    let near = McpServer { address: "http://127.0.0.1:9/mcp".to_owned(), ..server.clone() };
+    assert!(from_mcp(&list, &near, NOBODY).refused[0].why.contains("is a private host; add PRIVATE=1"));
     let odd = json!({"nextCursor": "x", "tools": [
         {"name": "a"}, {"inputSchema": {}}, {"name": "b", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
         {"name": "c", "inputSchema": {"type": "object"}}, {"name": "c", "inputSchema": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}},
