@@ -46,7 +46,8 @@ fn url(tool: &ImportedTool, input: &Value) -> String {
 fn a_published_document_becomes_tools() {
     let document = from_yaml(include_str!("../../testdata/petstore.yaml")).unwrap();
     let imported = from_openapi(&document, &Selection { prefix: Some("pets".to_owned()), ..selection(&["*"]) }, NOBODY);
-    assert_eq!((imported.tools.len(), imported.refused), (19, Vec::new()));
+    let refused: Vec<&str> = imported.refused.iter().map(|refused| refused.operation.as_str()).collect();
+    assert_eq!((imported.tools.len(), refused), (18, vec!["POST /pet/{petId}/uploadImage"]));
     let named = |name: &str| imported.tools.iter().find(|tool| tool.tool.name == name).unwrap();
     let found = named("pets_find_pets_by_status");
     assert_eq!(found.operation, "GET /pet/findByStatus");
@@ -132,6 +133,37 @@ fn rules_that_are_not_kept_refuse_nothing() {
     let input = json!({"id": "1", "labels": {"x-a": "b"}});
     assert_eq!(schema::validate(&tool.tool.input_schema, &input), Ok(()));
     assert!(tool.notes.iter().any(|note| note.contains("rules such as not")), "{:?}", tool.notes);
+}
+
+#[test]
+fn an_operation_is_not_sold_without_a_body_that_cannot_be_sent() {
+    let of = |required: Value, kind: &str| {
+        let mut body = json!({"content": {kind: {"schema": {"type": "string", "format": "binary"}}}});
+        if !required.is_null() {
+            body["required"] = required;
+        }
+        document(&json!({"requestBody": body}), &json!({}))
+    };
+    for (required, kind) in
+        [(Value::Null, "multipart/form-data"), (json!(true), "text/csv"), (Value::Null, "image/png")]
+    {
+        let found = refusal(&of(required, kind));
+        assert!(found.starts_with(&format!("needs a body that cannot be sent: it is {kind}")), "{found}");
+    }
+    let optional = one(&of(json!(false), "image/png"));
+    assert!(optional.notes[0].starts_with("the optional body"), "{:?}", optional.notes);
+    let swagger = |field: Value| {
+        let file = json!({"name": "picture", "in": "formData", "type": "file", "required": false});
+        let operation = json!({"parameters": [file, field], "consumes": ["multipart/form-data"], "responses": {}});
+        json!({"swagger": "2.0", "host": "a.example", "paths": {"/a": {"post": operation}}})
+    };
+    for kind in ["file", "string"] {
+        let field = json!({"name": "f", "in": "formData", "type": kind});
+        assert!(refusal(&swagger(field.clone())).starts_with("needs a body that cannot be sent"), "{kind}");
+        let mut optional = field;
+        optional["required"] = json!(false);
+        assert_eq!(one(&swagger(optional)).tool.input_schema["properties"], json!({}));
+    }
 }
 
 #[test]
