@@ -166,6 +166,44 @@ fn an_operation_is_not_sold_without_a_body_that_cannot_be_sent() {
     }
 }
 
+/// The schema of a body's member, which has these components beside it.
+fn body_schema(schema: &Value, components: &Value) -> Value {
+    let whole = json!({"type": "object", "properties": {"part": schema}});
+    let body = json!({"required": true, "content": {"application/json": {"schema": whole}}});
+    let tool = one(&document(&json!({"requestBody": body}), &json!({"schemas": components})));
+    tool.tool.input_schema["properties"]["part"].clone()
+}
+
+#[test]
+fn what_is_required_beside_its_description_stays_required() {
+    let base = json!({"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "string", "readOnly": true}}});
+    let components =
+        json!({"Base": base, "Union": {"anyOf": [{"type": "object", "properties": {"name": {}}}, {"type": "string"}]}});
+    let base = json!({"$ref": "#/components/schemas/Base"});
+    let is_valid = |schema: &Value, value: Value| {
+        let found = schema::validate(&body_schema(schema, &components), &value).is_ok();
+        assert!(schema::validate(&body_schema(schema, &components), &json!({"name": "a", "b": "c"})).is_ok());
+        found
+    };
+    for schema in [
+        json!({"allOf": [base], "required": ["name"]}),
+        json!({"allOf": [base, {"required": ["name", "id", "gone"]}]}),
+        json!({"allOf": [{"required": ["name"]}, {"allOf": [base]}]}),
+        json!({"allOf": [{"$ref": "#/components/schemas/Union"}], "required": ["name", "id"], "type": "object"}),
+        json!({"allOf": [base], "anyOf": [{"required": ["name"]}, {"required": ["name"], "minProperties": 7}]}),
+    ] {
+        assert!(!is_valid(&schema, json!({"b": "c"})), "{schema}: {}", body_schema(&schema, &components));
+    }
+    // Nobody can send what is read only, nor know what nothing describes.
+    for schema in [
+        json!({"allOf": [base, {"required": ["id", "gone"]}]}),
+        json!({"allOf": [base], "anyOf": [{"required": ["id"]}, {"required": ["name"]}]}),
+    ] {
+        assert!(is_valid(&schema, json!({"b": "c"})), "{schema}: {}", body_schema(&schema, &components));
+        assert!(!body_schema(&schema, &components).to_string().contains("required"));
+    }
+}
+
 #[test]
 fn swagger_2_is_read_too() {
     let document = json!({
