@@ -205,6 +205,22 @@ fn what_is_required_beside_its_description_stays_required() {
 }
 
 #[test]
+fn a_body_whose_alternatives_all_require_members_is_required() {
+    let of = |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
+    let open = json!({"type": "object", "properties": {"c": {"type": "string"}}});
+    for (schema, required) in [
+        (json!({"oneOf": [of("a"), of("b")]}), json!(["id", "body"])),
+        (json!({"allOf": [{"anyOf": [of("a"), of("b")]}, {"anyOf": [open, of("b")]}]}), json!(["id", "body"])),
+        (json!({"oneOf": [of("a"), open]}), json!(["id"])),
+        (json!({"anyOf": [of("a"), {"type": "null"}]}), json!(["id"])),
+    ] {
+        let body = json!({"content": {"application/json": {"schema": schema}}});
+        let tool = one(&document(&json!({"requestBody": body}), &json!({})));
+        assert_eq!(tool.tool.input_schema["required"], required, "{schema}");
+    }
+}
+
+#[test]
 fn swagger_2_is_read_too() {
     let document = json!({
         "swagger": "2.0", "host": "api.example.com", "basePath": "/v1", "schemes": ["http", "https"],
