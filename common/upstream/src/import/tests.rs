@@ -125,6 +125,20 @@ fn parameters_and_body_find_their_slots() {
 }
 
 #[test]
+fn what_says_who_asks_is_the_operators() {
+    let parameter = |name: &str, place: &str, required: bool| json!({"name": name, "in": place, "required": required, "schema": {"type": "string"}});
+    let members = |parameter: Value| json!({"parameters": [parameter], "responses": {}});
+    let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+    for (name, place, secret) in [("Authorization", "header", "authorization"), ("apikey", "query", "apikey")] {
+        let mut needed = members(parameter(name, place, true));
+        needed["parameters"].as_array_mut().unwrap().push(id.clone());
+        let tool = one(&document(&needed, &json!({})));
+        assert_eq!((tool.tool.secrets(), &tool.tool.input_schema["required"]), (vec![secret], &json!(["id"])));
+        assert!(tool.notes.iter().any(|note| note.starts_with("store the ")), "{:?}", tool.notes);
+    }
+}
+
+#[test]
 fn rules_that_are_not_kept_refuse_nothing() {
     let schema = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": false,
         "patternProperties": {"^x-": {"type": "string"}}, "not": {"required": ["y"]}}}});
