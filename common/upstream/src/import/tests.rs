@@ -135,6 +135,13 @@ fn what_says_who_asks_is_the_operators() {
         let tool = one(&document(&needed, &json!({})));
         assert_eq!((tool.tool.secrets(), &tool.tool.input_schema["required"]), (vec![secret], &json!(["id"])));
         assert!(tool.notes.iter().any(|note| note.starts_with("store the ")), "{:?}", tool.notes);
+        // Without a scheme, a service answers those too who have no key.
+        let mut optional = members(parameter(name, place, false));
+        optional["parameters"].as_array_mut().unwrap().push(id.clone());
+        let tool = one(&document(&optional, &json!({})));
+        assert_eq!((tool.tool.secrets(), tool.entry.get("constants")), (Vec::new(), None));
+        assert_eq!(tool.tool.input_schema["properties"], json!({"id": {"type": "string"}}));
+        assert!(tool.notes[0].contains(&format!("{name} was left out: it is a secret")), "{:?}", tool.notes);
     }
 }
 
