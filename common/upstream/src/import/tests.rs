@@ -310,6 +310,11 @@ fn what_cannot_be_taken_is_named_with_a_reason() {
         ),
         (json!({"responses": {"200": {"content": {"text/html": {}}}}}), none.clone(), "answers with text/html"),
         (
+            json!({"responses": {"302": {"description": "there"}, "404": {"description": "gone"}}}),
+            none.clone(),
+            "answers with redirects alone",
+        ),
+        (
             json!({"parameters": [{"$ref": "other.json#/x"}]}),
             none.clone(),
             "refers to another document (other.json#/x)",
@@ -340,6 +345,9 @@ fn what_cannot_be_taken_is_named_with_a_reason() {
     ] {
         let found = refusal(&document(&members, &components));
         assert!(found.starts_with(why), "{found}");
+    }
+    for status in ["204", "207", "default"] {
+        one(&document(&json!({"responses": {"301": {"description": "there"}, status: {"description": "ok"}}}), &none));
     }
     assert!(refusal(&json!({})).starts_with("the document is neither"));
     let petstore = document(&none, &none);

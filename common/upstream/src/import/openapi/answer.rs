@@ -29,7 +29,10 @@ impl<'a> Answer<'a> {
         let found = WITH_BODY.iter().find_map(|status| responses.get(status));
         let is_empty = EMPTY.iter().any(|status| responses.get(status).is_some());
         let Some(response) = found.or_else(|| responses.get("default").filter(|_| !is_empty)) else {
-            return Ok(Answer::default());
+            return match is_elsewhere(responses) {
+                true => Err("answers with redirects alone, which are not followed".to_owned()),
+                false => Ok(Answer::default()),
+            };
         };
         let response = operation.document.resolved(response)?;
         let answer = match operation.version {
@@ -69,6 +72,12 @@ impl<'a> Answer<'a> {
         notes.push("output: there is no output schema, because the document's cannot be checked".to_owned());
         None
     }
+}
+
+/// Whether a document promises redirects, and no answer.
+fn is_elsewhere(responses: &Value) -> bool {
+    let has = |digit: char| members(responses).any(|(status, _)| status.starts_with(digit));
+    has('3') && !has('2') && responses.get("default").is_none()
 }
 
 fn openapi(response: &Value) -> Result<Answer<'_>, String> {
