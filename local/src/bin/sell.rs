@@ -93,10 +93,11 @@ async fn run() -> Result<String, String> {
             if let Some(secret) = &wanted.secret {
                 headers.insert("authorization".to_owned(), json!({"secret": secret, "prefix": "Bearer "}));
             }
-            let list = tools_of(address, wanted.secret.as_deref(), &wanted.only).await?;
+            let list = tools_of(address, wanted.secret.as_deref()).await?;
             let server = McpServer {
                 address: address.clone(),
                 private: wanted.private,
+                only: wanted.only.clone(),
                 price: Value::from(price),
                 prefix: wanted.prefix.clone(),
                 category: wanted.category.clone(),
@@ -114,11 +115,12 @@ async fn run() -> Result<String, String> {
     let own = settings["OWN_TOOLS"].to_string();
     tools::own::read(&own, &CATALOG)
         .map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
-    let text = format!("{settings:#}\n");
     if wanted.dry_run {
-        return Ok(format!("{text}{told}"));
+        // The rest of the settings may have secrets in it.
+        let entries: Vec<&Value> = imported.tools.iter().map(|tool| &tool.entry).collect();
+        return Ok(format!("{:#}{told}", json!(entries)));
     }
-    std::fs::write(&file, text).map_err(|error| format!("{file}: {error}"))?;
+    std::fs::write(&file, format!("{settings:#}\n")).map_err(|error| format!("{file}: {error}"))?;
     let new = imported.tools.len() - replaced;
     Ok(format!("{file}: {new} new tools, {replaced} replaced{told}"))
 }
@@ -154,8 +156,8 @@ async fn document(source: &str) -> Result<Value, String> {
     serde_json::from_str(&text).or_else(|_| upstream::from_yaml(&text)).map_err(|error| format!("{source}: {error}"))
 }
 
-/// The tools that an MCP server lists, or those of these names.
-async fn tools_of(address: &str, secret: Option<&str>, only: &[String]) -> Result<Value, String> {
+/// The tools that an MCP server lists.
+async fn tools_of(address: &str, secret: Option<&str>) -> Result<Value, String> {
     let keys: Map<String, Value> = match std::env::var("PROVIDER_KEYS") {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("PROVIDER_KEYS: {error}"))?,
         Err(_) => Map::new(),
@@ -183,8 +185,6 @@ async fn tools_of(address: &str, secret: Option<&str>, only: &[String]) -> Resul
             break;
         }
     }
-    let is_meant = |tool: &Value| only.is_empty() || only.iter().any(|name| tool["name"] == **name);
-    tools.retain(is_meant);
     Ok(json!({ "tools": tools }))
 }
 

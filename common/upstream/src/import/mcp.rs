@@ -14,6 +14,8 @@ pub struct McpServer {
     /// The endpoint.
     pub address: String,
     pub private: bool,
+    /// Names of the tools that are taken; all if it is empty.
+    pub only: Vec<String>,
     /// The price of each tool, as in the settings.
     pub price: Value,
     /// Stands before each name.
@@ -37,7 +39,12 @@ pub fn from_mcp(list: &Value, server: &McpServer, reserved: Reserved<'_>) -> Imp
     if list.get("nextCursor").is_some_and(Value::is_string) {
         imported.refuse("*", "the list has further pages, which have to be read too (nextCursor)");
     }
-    for (index, tool) in tools.iter().enumerate() {
+    let is_there = |name: &String| tools.iter().any(|tool| tool["name"] == **name);
+    for name in server.only.iter().filter(|name| !is_there(name)) {
+        imported.refuse(shortened(name, 100), "names no tool of the server");
+    }
+    let is_meant = |tool: &Value| server.only.is_empty() || server.only.iter().any(|name| tool["name"] == **name);
+    for (index, tool) in tools.iter().enumerate().filter(|(_, tool)| is_meant(tool)) {
         let Some(name) = tool["name"].as_str().filter(|name| !name.is_empty()) else {
             imported.refuse(format!("tool {index}"), "has no name");
             continue;

@@ -168,6 +168,7 @@ mod tests {
             let server = McpServer {
                 address: address.to_owned(),
                 private: false,
+                only: Vec::new(),
                 price: json!("0.01"),
                 prefix: None,
                 category: None,

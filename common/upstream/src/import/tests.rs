@@ -410,6 +410,7 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let server = McpServer {
         address: "https://mcp.example.com/mcp".to_owned(),
         private: false,
+        only: Vec::new(),
         price: json!("0.02"),
         prefix: Some("gh".to_owned()),
         category: None,
@@ -423,6 +424,11 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(body["params"], json!({"name": "list_commits", "arguments": {"owner": "a", "repo": "b"}}));
     assert!(schema::validate(&tool.input_schema, &json!({"owner": "a", "repo": "b", "extra": 1})).is_err());
+    let some = McpServer { only: vec!["list_commits".to_owned(), "typo".to_owned()], ..server.clone() };
+    let imported = from_mcp(&list, &some, NOBODY);
+    assert_eq!((imported.tools.len(), imported.tools[0].operation.as_str()), (1, "list_commits"));
+    let typo = Refused { operation: "typo".to_owned(), why: "names no tool of the server".to_owned() };
+    assert_eq!(imported.refused, [typo]);
     let near = McpServer { address: "http://127.0.0.1:9/mcp".to_owned(), ..server.clone() };
     assert!(from_mcp(&list, &near, NOBODY).refused[0].why.contains("is a private host; add PRIVATE=1"));
     let odd = json!({"nextCursor": "x", "tools": [
@@ -520,7 +526,7 @@ proptest! {
             }
             whole.as_object_mut().unwrap().remove("openapi");
         }
-        let server = McpServer { address: "https://a.example".into(), private: false, price: json!("1"), prefix: None, category: None, headers: Map::new() };
+        let server = McpServer { address: "https://a.example".into(), private: false, only: Vec::new(), price: json!("1"), prefix: None, category: None, headers: Map::new() };
         let list = json!({"tools": [{"name": "x", "inputSchema": {"type": "object", "properties": part}, "outputSchema": other}]});
         let imported = from_mcp(&list, &server, NOBODY);
         prop_assert_eq!(imported.tools.len() + imported.refused.len(), 1);
