@@ -111,7 +111,7 @@ fn entry(tool: &Value, name: &str, server: &McpServer, is_taken: &dyn Fn(&str) -
         entry["safe_to_retry"] = json!(true);
         notes.push("the server says that a call may be repeated".to_owned());
     }
-    Ok(Made { entry, notes, example: Map::new() })
+    Ok(Made { entry, notes, example: Map::new(), caller_errors: Vec::new() })
 }
 
 /// A server's schema as it is, if it is admitted; else with less detail.

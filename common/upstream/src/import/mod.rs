@@ -31,6 +31,8 @@ pub(crate) struct Made {
     pub notes: Vec<String>,
     /// The values that the document shows, by member.
     pub example: Map<String, Value>,
+    /// Statuses that the document names as the caller's fault.
+    pub caller_errors: Vec<u16>,
 }
 
 /// What an import made, and what it could not take. Nothing is dropped in silence.
@@ -68,7 +70,7 @@ impl Imported {
 
     /// Reads an entry as the settings would, and takes it or says why not.
     pub(crate) fn take(&mut self, operation: String, made: Made, reserved: Reserved<'_>) {
-        let Made { mut entry, notes, example } = made;
+        let Made { mut entry, notes, example, caller_errors } = made;
         let mut tool = match Tool::read(&entry, "", reserved) {
             Ok(tool) => tool,
             Err(problems) => return self.refuse(operation, listed(&problems)),
@@ -80,6 +82,12 @@ impl Imported {
                 entry["example"] = Value::Object(whole.clone());
                 tool.example = Some(whole);
             }
+        }
+        if caller_errors.iter().any(|status| !tool.caller_errors.contains(status)) {
+            tool.caller_errors.extend(caller_errors);
+            tool.caller_errors.sort_unstable();
+            tool.caller_errors.dedup();
+            entry["caller_errors"] = Value::from(tool.caller_errors.clone());
         }
         self.tools.push(ImportedTool { operation, entry, tool, notes });
     }

@@ -52,6 +52,7 @@ fn grouped<'a>(said: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<(&'a str, 
     let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
     for (what, name) in said {
         match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, names)) if names.contains(&name) => {}
             Some((_, names)) => names.push(name),
             None => groups.push((what, vec![name])),
         }

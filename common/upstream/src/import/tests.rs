@@ -266,6 +266,18 @@ fn swagger_2_is_read_too() {
 }
 
 #[test]
+fn documented_errors_of_callers_are_theirs() {
+    let of = |statuses: &[&str]| {
+        let responses: Map<String, Value> = statuses.iter().map(|status| ((*status).to_owned(), json!({}))).collect();
+        one(&document(&json!({"responses": responses}), &json!({})))
+    };
+    let tool = of(&["200", "401", "402", "403", "404", "407", "408", "410", "429", "4XX", "451", "500"]);
+    assert_eq!(tool.entry["caller_errors"], json!([400, 402, 404, 409, 410, 422, 451]));
+    assert_eq!(Tool::read(&tool.entry, "", NOBODY).as_ref(), Ok(&tool.tool));
+    assert_eq!(of(&["200", "401", "404", "422"]).entry.get("caller_errors"), None);
+}
+
+#[test]
 fn servers_are_relative_to_the_documents_address() {
     let paths = json!({"/a": {"get": {"responses": {"200": {"description": "ok"}}}}});
     let (v3, v2) = (json!({"openapi": "3.0.0", "paths": paths}), json!({"swagger": "2.0", "paths": paths}));

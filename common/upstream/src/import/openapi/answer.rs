@@ -11,6 +11,15 @@ use crate::outcome::Media;
 const WITH_BODY: [&str; 6] = ["200", "201", "202", "203", "2XX", "2xx"];
 const EMPTY: [&str; 2] = ["204", "205"];
 
+/// Statuses from 400 to 499 that are no caller's fault, whatever a document says: wrong keys, used-up rates, lost time.
+const OWN_FAULTS: [u16; 5] = [401, 403, 407, 408, 429];
+
+/// The statuses of errors in a document that its callers make.
+pub fn caller_errors(responses: &Value) -> Vec<u16> {
+    let statuses = members(responses).filter_map(|(status, _)| status.parse().ok());
+    statuses.filter(|status| (400..500).contains(status) && !OWN_FAULTS.contains(status)).collect()
+}
+
 /// The answer of an operation.
 #[derive(Default)]
 pub struct Answer<'a> {
