@@ -197,8 +197,11 @@ impl<'a> Converter<'a> {
         Value::Object(kept)
     }
 
+    /// The schema's description. Its title is one only where there is no other.
     fn words(&self, members: &Map<String, Value>, kept: &mut Map<String, Value>) {
-        let text = ["description", "title"].iter().find_map(|name| members.get(*name).and_then(Value::as_str));
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        let title = text("title").filter(|_| !kept.contains_key("description"));
+        let text = text("description").or(title);
         let text = text.map(|text| shortened(&cleaned(text), self.detail.words)).filter(|text| !text.is_empty());
         if let Some(text) = text {
             kept.insert("description".to_owned(), Value::String(text));

@@ -266,6 +266,25 @@ fn swagger_2_is_read_too() {
 }
 
 #[test]
+fn the_nearest_description_is_shown() {
+    let kind = json!({"Kind": {"type": "string", "title": "Kind", "description": "Any kind"}});
+    let described = |description: Value, schema: Value| {
+        let parameter = json!({"name": "q", "in": "query", "description": description, "schema": schema});
+        let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+        let tool = one(&document(&json!({"parameters": [id, parameter]}), &json!({"schemas": kind})));
+        tool.tool.input_schema["properties"]["q"]["description"].clone()
+    };
+    let shared = json!({"$ref": "#/components/schemas/Kind"});
+    assert_eq!(described(json!("What to look for"), json!({"type": "string", "title": "Q"})), "What to look for");
+    assert_eq!(described(json!("The kind of pet"), shared.clone()), "The kind of pet");
+    assert_eq!(described(Value::Null, shared.clone()), "Any kind");
+    let mut titled = shared;
+    titled["title"] = json!("K");
+    assert_eq!(described(Value::Null, titled), "Any kind");
+    assert_eq!(described(Value::Null, json!({"type": "string", "title": "Q"})), "Q");
+}
+
+#[test]
 fn documented_errors_of_callers_are_theirs() {
     let of = |statuses: &[&str]| {
         let responses: Map<String, Value> = statuses.iter().map(|status| ((*status).to_owned(), json!({}))).collect();

@@ -196,12 +196,10 @@ fn undeclared(path: &str, parameters: &[Parameter<'_>], members: &mut Members) -
     Ok(())
 }
 
-/// The parameter's own text, unless its schema has one.
+/// The parameter's own text, in place of its schema's, which several parameters may share.
 fn describe(schema: &mut Value, description: &str, detail: Detail) {
     let text = shortened(&cleaned(description), MAX_WORDS.min(detail.words()));
-    if let Some(schema) =
-        schema.as_object_mut().filter(|schema| !text.is_empty() && !schema.contains_key("description"))
-    {
+    if let Some(schema) = schema.as_object_mut().filter(|_| !text.is_empty()) {
         schema.insert("description".to_owned(), Value::String(text));
     }
 }
