@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::words::unique;
 use super::{Imported, ImportedTool};
 use crate::settings::Reserved;
+use crate::tool::Tool;
 
 /// What an operator changes by hand. An entry that is replaced keeps it.
 const KEPT: [&str; 12] = [
@@ -41,7 +42,7 @@ impl Imported {
         }
         for (imported, place) in self.tools.iter_mut().zip(&places) {
             if let Some(place) = *place {
-                imported.keep(&entries[place]);
+                imported.keep(&entries[place], reserved);
                 entries[place] = imported.entry.clone();
             }
         }
@@ -55,14 +56,30 @@ impl Imported {
 }
 
 impl ImportedTool {
-    fn keep(&mut self, before: &Value) {
+    fn keep(&mut self, before: &Value, reserved: Reserved<'_>) {
         for member in KEPT {
             if let Some(value) = before.get(member) {
                 self.entry[member] = value.clone();
             }
         }
-        let name = self.entry["name"].as_str().unwrap_or_default().to_owned();
-        self.rename(name);
+        for place in ["query", "headers"] {
+            let constants = before["constants"][place].as_object().into_iter().flatten();
+            constants.for_each(|(name, value)| self.keep_constant(place, name, value));
+        }
+        // What was changed by hand may be wrong: the settings are read as a whole later, which says so.
+        match Tool::read(&self.entry, "", reserved) {
+            Ok(tool) => self.tool = tool,
+            Err(_) => self.tool.name = self.entry["name"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Keeps what the operator added, and the name of a secret. Constant texts of the document are the document's.
+    fn keep_constant(&mut self, place: &str, name: &str, value: &Value) {
+        let new = &self.entry["constants"][place][name];
+        let is_media = place == "headers" && ["accept", "content-type"].contains(&name);
+        if !is_media && (new.is_null() || new.is_object() && value.is_object()) {
+            self.entry["constants"][place][name] = value.clone();
+        }
     }
 
     fn rename(&mut self, name: String) {
@@ -144,6 +161,7 @@ mod tests {
         let mut entries = Vec::new();
         imported("a.example", &["/b", "/c"]).merge_into(&mut entries, &|_| false);
         entries[0]["price"] = json!("1");
+        entries[0]["constants"] = json!({"query": {"key": {"secret": "mine"}}, "headers": {"accept": "old"}});
         entries[1]["price"] = json!({"per": "/q", "of": "length", "rate": "1"});
         entries[1]["title"] = json!("By hand");
         entries[1]["at_once"] = json!(3);
@@ -157,6 +175,8 @@ mod tests {
         assert_eq!(entries[1]["price"]["per"], "/q");
         assert_eq!((&entries[1]["title"], &entries[1]["at_once"]), (&json!("By hand"), &json!(3)));
         assert_eq!(entries[1]["input_schema"]["type"], "object");
+        assert_eq!(entries[0]["constants"], json!({"query": {"key": {"secret": "mine"}}}));
+        assert_eq!(again.tools[1].tool.secrets(), ["mine"]);
         let names: Vec<&str> = again.tools.iter().map(|tool| tool.tool.name.as_str()).collect();
         assert_eq!(names, ["list_3", "list", "list_2"]);
     }
