@@ -44,6 +44,7 @@ fn mcp(list: &Value, server: Option<String>) -> Imported {
     let server = McpServer {
         address: server.unwrap_or_else(|| "https://mcp.example.com/mcp".to_owned()),
         private: false,
+        only: Vec::new(),
         price: json!("0.01"),
         prefix: None,
         category: None,

@@ -116,7 +116,7 @@ mod settings;
 mod tool;
 mod yaml;
 
-pub use import::{Imported, ImportedTool, McpServer, Refused, Select, Selection, from_mcp, from_openapi};
+pub use import::{Imported, ImportedTool, McpServer, Refused, Select, Selection, entries_of, from_mcp, from_openapi};
 pub use outcome::{Content as AnswerContent, Failure, Media, Outcome, Reason, Response, judge};
 pub use price::{LEAST_PRICE, MOST_PRICE, Measure, PerUnit, Price};
 pub use problem::Problem;

@@ -3,7 +3,8 @@
 //! `sell --mcp=<URL> --price=0.01 [--secret=name]`. Options of both: `--server=`, `--private`, `--prefix=`, `--category=`,
 //! `--settings=settings.json`, `--dry-run`.
 //!
-//! An entry of the same name is replaced, so that a changed document can be read again. Prices that were changed by hand stay.
+//! An entry that asks the same of the same service is replaced, so that a changed document can be read again. Its name and
+//! price stay, and what else was changed by hand.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use local::operator;
 use platform::net::PlainHttp;
 use serde_json::{Map, Value, json};
 use tools::spec::{MARKET, TOP_UP};
-use upstream::{Constant, Imported, McpServer, McpTarget, Request, Response, Select, Selection, Server, mcp};
+use upstream::{Constant, McpServer, McpTarget, Request, Response, Select, Selection, Server, mcp};
 
 const USAGE: &str = "usage: sell --openapi=FILE|URL --price=0.01 [--only=operationId,tag:name,…] or sell --mcp=URL --price=0.01 \
                      [--only=tool,…]; further: --server=URL --private --prefix=word --category=word --secret=name \
@@ -73,13 +74,14 @@ async fn run() -> Result<String, String> {
     let file = wanted.settings.clone().unwrap_or_else(|| "settings.json".to_owned());
     let mut settings = read_settings(&file)?;
     let is_taken = |name: &str| CATALOG.iter().chain(MARKET).chain([&TOP_UP]).any(|tool| tool.name == name);
-    let imported = match (&wanted.openapi, &wanted.mcp) {
+    let mut imported = match (&wanted.openapi, &wanted.mcp) {
         (Some(source), None) => {
             let document = document(source).await?;
             let only = if wanted.only.is_empty() { vec!["*".to_owned()] } else { wanted.only.clone() };
             let selection = Selection {
                 prefix: wanted.prefix.clone(),
                 server: wanted.server.clone(),
+                document_url: is_url(source).then(|| source.clone()),
                 private: wanted.private,
                 category: wanted.category.clone(),
                 ..Selection::new(only.iter().map(|text| Select::parse(text)).collect(), &price)
@@ -91,10 +93,11 @@ async fn run() -> Result<String, String> {
             if let Some(secret) = &wanted.secret {
                 headers.insert("authorization".to_owned(), json!({"secret": secret, "prefix": "Bearer "}));
             }
-            let list = tools_of(address, wanted.secret.as_deref(), &wanted.only).await?;
+            let list = tools_of(address, wanted.secret.as_deref()).await?;
             let server = McpServer {
                 address: address.clone(),
                 private: wanted.private,
+                only: wanted.only.clone(),
                 price: Value::from(price),
                 prefix: wanted.prefix.clone(),
                 category: wanted.category.clone(),
@@ -104,19 +107,20 @@ async fn run() -> Result<String, String> {
         }
         _ => return Err(USAGE.to_owned()),
     };
-    let told = told(&imported);
     if imported.tools.is_empty() {
-        return Err(format!("nothing to sell{told}"));
+        return Err(format!("nothing to sell{}", imported.told()));
     }
-    let replaced = put(&mut settings, &imported)?;
+    let replaced = imported.merge_into(upstream::entries_of(&mut settings["OWN_TOOLS"])?, &is_taken);
+    let told = imported.told();
     let own = settings["OWN_TOOLS"].to_string();
     tools::own::read(&own, &CATALOG)
         .map_err(|problems| format!("the settings would be wrong:\n  {}", problems.join("\n  ")))?;
-    let text = format!("{settings:#}\n");
     if wanted.dry_run {
-        return Ok(format!("{text}{told}"));
+        // The rest of the settings may have secrets in it.
+        let entries: Vec<&Value> = imported.tools.iter().map(|tool| &tool.entry).collect();
+        return Ok(format!("{:#}{told}", json!(entries)));
     }
-    std::fs::write(&file, text).map_err(|error| format!("{file}: {error}"))?;
+    std::fs::write(&file, format!("{settings:#}\n")).map_err(|error| format!("{file}: {error}"))?;
     let new = imported.tools.len() - replaced;
     Ok(format!("{file}: {new} new tools, {replaced} replaced{told}"))
 }
@@ -131,47 +135,12 @@ fn read_settings(file: &str) -> Result<Value, String> {
     if settings.is_object() { Ok(settings) } else { Err(format!("{file} must be a JSON object")) }
 }
 
-/// Puts the entries in, in place of those with the same name. Returns how many were replaced.
-fn put(settings: &mut Value, imported: &Imported) -> Result<usize, String> {
-    let own = &mut settings["OWN_TOOLS"];
-    if own.is_null() {
-        *own = json!({"tools": []});
-    }
-    let entries = if own.is_array() { own.as_array_mut() } else { own["tools"].as_array_mut() };
-    let entries = entries.ok_or("OWN_TOOLS must be an array, or an object with the array tools")?;
-    let mut replaced = 0;
-    for tool in &imported.tools {
-        match entries.iter_mut().find(|entry| entry["name"] == tool.entry["name"]) {
-            Some(before) => {
-                let price = before["price"].clone();
-                *before = tool.entry.clone();
-                before["price"] = price;
-                replaced += 1;
-            }
-            None => entries.push(tool.entry.clone()),
-        }
-    }
-    Ok(replaced)
-}
-
-/// Each tool with what to look at, and each operation that was not taken.
-fn told(imported: &Imported) -> String {
-    let mut told = String::new();
-    for tool in &imported.tools {
-        told.push_str(&format!("\n  {} from {}", tool.tool.name, tool.operation));
-        tool.notes.iter().for_each(|note| told.push_str(&format!("\n    note: {note}")));
-        for secret in tool.tool.secrets() {
-            told.push_str(&format!("\n    needs the secret {secret} in PROVIDER_KEYS"));
-        }
-    }
-    for refused in &imported.refused {
-        told.push_str(&format!("\n  not taken: {}: {}", refused.operation, refused.why));
-    }
-    told
+fn is_url(source: &str) -> bool {
+    source.starts_with("https://") || source.starts_with("http://")
 }
 
 async fn document(source: &str) -> Result<Value, String> {
-    let text = if source.starts_with("https://") || source.starts_with("http://") {
+    let text = if is_url(source) {
         let request =
             http::Request::get(source).header("accept", "application/json, application/yaml, */*").body(Vec::new());
         let request = request.map_err(|error| format!("{source}: {error}"))?;
@@ -187,8 +156,8 @@ async fn document(source: &str) -> Result<Value, String> {
     serde_json::from_str(&text).or_else(|_| upstream::from_yaml(&text)).map_err(|error| format!("{source}: {error}"))
 }
 
-/// The tools that an MCP server lists, or those of these names.
-async fn tools_of(address: &str, secret: Option<&str>, only: &[String]) -> Result<Value, String> {
+/// The tools that an MCP server lists.
+async fn tools_of(address: &str, secret: Option<&str>) -> Result<Value, String> {
     let keys: Map<String, Value> = match std::env::var("PROVIDER_KEYS") {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("PROVIDER_KEYS: {error}"))?,
         Err(_) => Map::new(),
@@ -216,8 +185,6 @@ async fn tools_of(address: &str, secret: Option<&str>, only: &[String]) -> Resul
             break;
         }
     }
-    let is_meant = |tool: &Value| only.is_empty() || only.iter().any(|name| tool["name"] == **name);
-    tools.retain(is_meant);
     Ok(json!({ "tools": tools }))
 }
 

@@ -123,6 +123,13 @@ impl<'a> Converter<'a> {
 
     /// The schema in our form. `depth`: how deep it will stand.
     pub fn convert(&mut self, schema: &'a Value, depth: usize) -> Value {
+        let mut converted = self.part(schema, depth);
+        without_unknown(&mut converted);
+        converted
+    }
+
+    /// The same for a part of a whole: it may require what other parts describe.
+    fn part(&mut self, schema: &'a Value, depth: usize) -> Value {
         self.parts += 1;
         if self.is_exhausted() || self.nesting >= MAX_NESTING {
             self.notes.insert(CUT_DEPTH);
@@ -167,7 +174,7 @@ impl<'a> Converter<'a> {
             return json!({});
         };
         self.chain.push(reference);
-        let mut converted = self.convert(target, depth);
+        let mut converted = self.part(target, depth);
         self.chain.pop();
         // OpenAPI 3.1 allows a text beside the reference.
         if let Value::Object(converted) = &mut converted {
@@ -190,8 +197,11 @@ impl<'a> Converter<'a> {
         Value::Object(kept)
     }
 
+    /// The schema's description. Its title is one only where there is no other.
     fn words(&self, members: &Map<String, Value>, kept: &mut Map<String, Value>) {
-        let text = ["description", "title"].iter().find_map(|name| members.get(*name).and_then(Value::as_str));
+        let text = |name: &str| members.get(name).and_then(Value::as_str);
+        let title = text("title").filter(|_| !kept.contains_key("description"));
+        let text = text("description").or(title);
         let text = text.map(|text| shortened(&cleaned(text), self.detail.words)).filter(|text| !text.is_empty());
         if let Some(text) = text {
             kept.insert("description".to_owned(), Value::String(text));
@@ -292,13 +302,12 @@ impl<'a> Converter<'a> {
                 }
                 converted.insert(name.clone(), self.convert(property, depth + 1));
             }
-            let required = members.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            let is_there = |name: &&Value| name.as_str().is_some_and(|name| converted.contains_key(name));
-            let required: Vec<&Value> = required.iter().take(MAX_REQUIRED).filter(is_there).collect();
-            if self.purpose == Purpose::Input && !required.is_empty() {
-                kept.insert("required".to_owned(), json!(required));
-            }
             kept.insert("properties".to_owned(), Value::Object(converted));
+        }
+        let required = members.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let required: Vec<&Value> = required.iter().take(MAX_REQUIRED).filter(|name| name.is_string()).collect();
+        if self.purpose == Purpose::Input && !required.is_empty() {
+            kept.insert("required".to_owned(), json!(required));
         }
         if let Some(items) = members.get("items").filter(|items| items.is_object()) {
             let converted = self.convert(items, depth + 1);
@@ -337,7 +346,7 @@ impl<'a> Converter<'a> {
     fn combined(&mut self, members: &'a Map<String, Value>, depth: usize, mut kept: Map<String, Value>) -> Value {
         let list = |word: &str| members.get(word).and_then(Value::as_array).filter(|list| !list.is_empty());
         if let Some(all) = list("allOf") {
-            let all: Vec<Value> = all.iter().take(MAX_PARTS).map(|schema| self.convert(schema, depth)).collect();
+            let all: Vec<Value> = all.iter().take(MAX_PARTS).map(|schema| self.part(schema, depth)).collect();
             kept = merged(kept, all);
         }
         for word in ["anyOf", "oneOf"] {
@@ -352,7 +361,7 @@ impl<'a> Converter<'a> {
             }
             let mut converted: Vec<Value> = Vec::new();
             for alternative in alternatives {
-                let alternative = self.convert(alternative, depth + 1);
+                let alternative = self.part(alternative, depth + 1);
                 if !converted.contains(&alternative) {
                     converted.push(alternative);
                 }
@@ -363,6 +372,50 @@ impl<'a> Converter<'a> {
             kept = alternatives_of(kept, converted);
         }
         Value::Object(kept)
+    }
+}
+
+/// Where the parts of a whole stand.
+const COMPOSED: [&str; 2] = ["allOf", "anyOf"];
+
+/// Drops the names in `required` that no part of the whole describes: those of another direction, and those that were cut.
+fn without_unknown(whole: &mut Value) {
+    let has_required = whole.get("required").is_some() || COMPOSED.iter().any(|word| whole.get(word).is_some());
+    if has_required {
+        let mut known = BTreeSet::new();
+        described(whole, &mut known);
+        keep_required(whole, &known);
+    }
+}
+
+fn described(schema: &Value, known: &mut BTreeSet<String>) {
+    known.extend(schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned());
+    for word in COMPOSED {
+        schema[word].as_array().into_iter().flatten().for_each(|part| described(part, known));
+    }
+}
+
+fn keep_required(schema: &mut Value, known: &BTreeSet<String>) {
+    let Value::Object(schema) = schema else { return };
+    if let Some(Value::Array(names)) = schema.get_mut("required") {
+        names.retain(|name| name.as_str().is_some_and(|name| known.contains(name)));
+    }
+    if schema.get("required") == Some(&json!([])) {
+        schema.remove("required");
+    }
+    for word in COMPOSED {
+        let Some(Value::Array(parts)) = schema.get_mut(word) else { continue };
+        parts.iter_mut().for_each(|part| keep_required(part, known));
+        // What now demands nothing decides nothing.
+        let is_empty = |part: &Value| part.as_object().is_some_and(Map::is_empty);
+        match word {
+            "allOf" => parts.retain(|part| !is_empty(part)),
+            _ if parts.iter().any(is_empty) => parts.clear(),
+            _ => {}
+        }
+        if parts.is_empty() {
+            schema.remove(word);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::convert::{Converter, DETAILS, Purpose};
 use super::document::Document;
 use super::words::{shortened, snake, title_and_summary, unique};
-use super::{Imported, Made};
+use super::{Imported, Made, wrong_privacy};
 use crate::settings::{MAX_TOOLS, Reserved};
 
 /// The server that the tools are on, and what the operator decides.
@@ -14,6 +14,8 @@ pub struct McpServer {
     /// The endpoint.
     pub address: String,
     pub private: bool,
+    /// Names of the tools that are taken; all if it is empty.
+    pub only: Vec<String>,
     /// The price of each tool, as in the settings.
     pub price: Value,
     /// Stands before each name.
@@ -26,6 +28,10 @@ pub struct McpServer {
 /// Makes tools of a server's list: the result of `tools/list`, or all pages' `tools` in one.
 pub fn from_mcp(list: &Value, server: &McpServer, reserved: Reserved<'_>) -> Imported {
     let mut imported = Imported::default();
+    if let Some(why) = wrong_privacy(&server.address, server.private) {
+        imported.refuse("*", format!("{} {why}", server.address));
+        return imported;
+    }
     let Some(tools) = list["tools"].as_array() else {
         imported.refuse("*", "the list has no array tools");
         return imported;
@@ -33,7 +39,12 @@ pub fn from_mcp(list: &Value, server: &McpServer, reserved: Reserved<'_>) -> Imp
     if list.get("nextCursor").is_some_and(Value::is_string) {
         imported.refuse("*", "the list has further pages, which have to be read too (nextCursor)");
     }
-    for (index, tool) in tools.iter().enumerate() {
+    let is_there = |name: &String| tools.iter().any(|tool| tool["name"] == **name);
+    for name in server.only.iter().filter(|name| !is_there(name)) {
+        imported.refuse(shortened(name, 100), "names no tool of the server");
+    }
+    let is_meant = |tool: &Value| server.only.is_empty() || server.only.iter().any(|name| tool["name"] == **name);
+    for (index, tool) in tools.iter().enumerate().filter(|(_, tool)| is_meant(tool)) {
         let Some(name) = tool["name"].as_str().filter(|name| !name.is_empty()) else {
             imported.refuse(format!("tool {index}"), "has no name");
             continue;
@@ -100,7 +111,7 @@ fn entry(tool: &Value, name: &str, server: &McpServer, is_taken: &dyn Fn(&str) -
         entry["safe_to_retry"] = json!(true);
         notes.push("the server says that a call may be repeated".to_owned());
     }
-    Ok(Made { entry, notes, example: Map::new() })
+    Ok(Made { entry, notes, example: Map::new(), caller_errors: Vec::new() })
 }
 
 /// A server's schema as it is, if it is admitted; else with less detail.

@@ -7,16 +7,19 @@ mod convert;
 mod document;
 mod mcp;
 mod merge;
+mod merge_into;
 mod openapi;
+mod report;
 mod words;
 
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
-use crate::settings::Reserved;
+use crate::settings::{Reserved, server};
 use crate::tool::Tool;
 
 pub use mcp::{McpServer, from_mcp};
+pub use merge_into::entries_of;
 pub use openapi::{Select, Selection, from_openapi};
 
 /// Largest example that is kept, in bytes.
@@ -28,6 +31,8 @@ pub(crate) struct Made {
     pub notes: Vec<String>,
     /// The values that the document shows, by member.
     pub example: Map<String, Value>,
+    /// Statuses that the document names as the caller's fault.
+    pub caller_errors: Vec<u16>,
 }
 
 /// What an import made, and what it could not take. Nothing is dropped in silence.
@@ -65,7 +70,7 @@ impl Imported {
 
     /// Reads an entry as the settings would, and takes it or says why not.
     pub(crate) fn take(&mut self, operation: String, made: Made, reserved: Reserved<'_>) {
-        let Made { mut entry, notes, example } = made;
+        let Made { mut entry, notes, example, caller_errors } = made;
         let mut tool = match Tool::read(&entry, "", reserved) {
             Ok(tool) => tool,
             Err(problems) => return self.refuse(operation, listed(&problems)),
@@ -78,11 +83,26 @@ impl Imported {
                 tool.example = Some(whole);
             }
         }
+        if caller_errors.iter().any(|status| !tool.caller_errors.contains(status)) {
+            tool.caller_errors.extend(caller_errors);
+            tool.caller_errors.sort_unstable();
+            tool.caller_errors.dedup();
+            entry["caller_errors"] = Value::from(tool.caller_errors.clone());
+        }
         self.tools.push(ImportedTool { operation, entry, tool, notes });
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
         self.tools.iter().any(|imported| imported.tool.name == name)
+    }
+}
+
+/// What to say of an address that is refused only because it is private, or is not.
+fn wrong_privacy(address: &str, private: bool) -> Option<&'static str> {
+    match (server(address, private).is_err() && server(address, !private).is_ok(), private) {
+        (false, _) => None,
+        (true, false) => Some("is a private host; add PRIVATE=1 (--private) if it is meant"),
+        (true, true) => Some("is a public host; leave out PRIVATE=1 (--private)"),
     }
 }
 

@@ -46,7 +46,8 @@ fn url(tool: &ImportedTool, input: &Value) -> String {
 fn a_published_document_becomes_tools() {
     let document = from_yaml(include_str!("../../testdata/petstore.yaml")).unwrap();
     let imported = from_openapi(&document, &Selection { prefix: Some("pets".to_owned()), ..selection(&["*"]) }, NOBODY);
-    assert_eq!((imported.tools.len(), imported.refused), (19, Vec::new()));
+    let refused: Vec<&str> = imported.refused.iter().map(|refused| refused.operation.as_str()).collect();
+    assert_eq!((imported.tools.len(), refused), (18, vec!["POST /pet/{petId}/uploadImage"]));
     let named = |name: &str| imported.tools.iter().find(|tool| tool.tool.name == name).unwrap();
     let found = named("pets_find_pets_by_status");
     assert_eq!(found.operation, "GET /pet/findByStatus");
@@ -124,6 +125,27 @@ fn parameters_and_body_find_their_slots() {
 }
 
 #[test]
+fn what_says_who_asks_is_the_operators() {
+    let parameter = |name: &str, place: &str, required: bool| json!({"name": name, "in": place, "required": required, "schema": {"type": "string"}});
+    let members = |parameter: Value| json!({"parameters": [parameter], "responses": {}});
+    let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+    for (name, place, secret) in [("Authorization", "header", "authorization"), ("apikey", "query", "apikey")] {
+        let mut needed = members(parameter(name, place, true));
+        needed["parameters"].as_array_mut().unwrap().push(id.clone());
+        let tool = one(&document(&needed, &json!({})));
+        assert_eq!((tool.tool.secrets(), &tool.tool.input_schema["required"]), (vec![secret], &json!(["id"])));
+        assert!(tool.notes.iter().any(|note| note.starts_with("store the ")), "{:?}", tool.notes);
+        // Without a scheme, a service answers those too who have no key.
+        let mut optional = members(parameter(name, place, false));
+        optional["parameters"].as_array_mut().unwrap().push(id.clone());
+        let tool = one(&document(&optional, &json!({})));
+        assert_eq!((tool.tool.secrets(), tool.entry.get("constants")), (Vec::new(), None));
+        assert_eq!(tool.tool.input_schema["properties"], json!({"id": {"type": "string"}}));
+        assert!(tool.notes[0].contains(&format!("{name} was left out: it is a secret")), "{:?}", tool.notes);
+    }
+}
+
+#[test]
 fn rules_that_are_not_kept_refuse_nothing() {
     let schema = json!({"type": "object", "properties": {"labels": {"type": "object", "additionalProperties": false,
         "patternProperties": {"^x-": {"type": "string"}}, "not": {"required": ["y"]}}}});
@@ -132,6 +154,91 @@ fn rules_that_are_not_kept_refuse_nothing() {
     let input = json!({"id": "1", "labels": {"x-a": "b"}});
     assert_eq!(schema::validate(&tool.tool.input_schema, &input), Ok(()));
     assert!(tool.notes.iter().any(|note| note.contains("rules such as not")), "{:?}", tool.notes);
+}
+
+#[test]
+fn an_operation_is_not_sold_without_a_body_that_cannot_be_sent() {
+    let of = |required: Value, kind: &str| {
+        let mut body = json!({"content": {kind: {"schema": {"type": "string", "format": "binary"}}}});
+        if !required.is_null() {
+            body["required"] = required;
+        }
+        document(&json!({"requestBody": body}), &json!({}))
+    };
+    for (required, kind) in
+        [(Value::Null, "multipart/form-data"), (json!(true), "text/csv"), (Value::Null, "image/png")]
+    {
+        let found = refusal(&of(required, kind));
+        assert!(found.starts_with(&format!("needs a body that cannot be sent: it is {kind}")), "{found}");
+    }
+    let optional = one(&of(json!(false), "image/png"));
+    assert!(optional.notes[0].starts_with("the optional body"), "{:?}", optional.notes);
+    let swagger = |field: Value| {
+        let file = json!({"name": "picture", "in": "formData", "type": "file", "required": false});
+        let operation = json!({"parameters": [file, field], "consumes": ["multipart/form-data"], "responses": {}});
+        json!({"swagger": "2.0", "host": "a.example", "paths": {"/a": {"post": operation}}})
+    };
+    for kind in ["file", "string"] {
+        let field = json!({"name": "f", "in": "formData", "type": kind});
+        assert!(refusal(&swagger(field.clone())).starts_with("needs a body that cannot be sent"), "{kind}");
+        let mut optional = field;
+        optional["required"] = json!(false);
+        assert_eq!(one(&swagger(optional)).tool.input_schema["properties"], json!({}));
+    }
+}
+
+/// The schema of a body's member, which has these components beside it.
+fn body_schema(schema: &Value, components: &Value) -> Value {
+    let whole = json!({"type": "object", "properties": {"part": schema}});
+    let body = json!({"required": true, "content": {"application/json": {"schema": whole}}});
+    let tool = one(&document(&json!({"requestBody": body}), &json!({"schemas": components})));
+    tool.tool.input_schema["properties"]["part"].clone()
+}
+
+#[test]
+fn what_is_required_beside_its_description_stays_required() {
+    let base = json!({"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "string", "readOnly": true}}});
+    let components =
+        json!({"Base": base, "Union": {"anyOf": [{"type": "object", "properties": {"name": {}}}, {"type": "string"}]}});
+    let base = json!({"$ref": "#/components/schemas/Base"});
+    let is_valid = |schema: &Value, value: Value| {
+        let found = schema::validate(&body_schema(schema, &components), &value).is_ok();
+        assert!(schema::validate(&body_schema(schema, &components), &json!({"name": "a", "b": "c"})).is_ok());
+        found
+    };
+    for schema in [
+        json!({"allOf": [base], "required": ["name"]}),
+        json!({"allOf": [base, {"required": ["name", "id", "gone"]}]}),
+        json!({"allOf": [{"required": ["name"]}, {"allOf": [base]}]}),
+        json!({"allOf": [{"$ref": "#/components/schemas/Union"}], "required": ["name", "id"], "type": "object"}),
+        json!({"allOf": [base], "anyOf": [{"required": ["name"]}, {"required": ["name"], "minProperties": 7}]}),
+    ] {
+        assert!(!is_valid(&schema, json!({"b": "c"})), "{schema}: {}", body_schema(&schema, &components));
+    }
+    // Nobody can send what is read only, nor know what nothing describes.
+    for schema in [
+        json!({"allOf": [base, {"required": ["id", "gone"]}]}),
+        json!({"allOf": [base], "anyOf": [{"required": ["id"]}, {"required": ["name"]}]}),
+    ] {
+        assert!(is_valid(&schema, json!({"b": "c"})), "{schema}: {}", body_schema(&schema, &components));
+        assert!(!body_schema(&schema, &components).to_string().contains("required"));
+    }
+}
+
+#[test]
+fn a_body_whose_alternatives_all_require_members_is_required() {
+    let of = |name: &str| json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
+    let open = json!({"type": "object", "properties": {"c": {"type": "string"}}});
+    for (schema, required) in [
+        (json!({"oneOf": [of("a"), of("b")]}), json!(["id", "body"])),
+        (json!({"allOf": [{"anyOf": [of("a"), of("b")]}, {"anyOf": [open, of("b")]}]}), json!(["id", "body"])),
+        (json!({"oneOf": [of("a"), open]}), json!(["id"])),
+        (json!({"anyOf": [of("a"), {"type": "null"}]}), json!(["id"])),
+    ] {
+        let body = json!({"content": {"application/json": {"schema": schema}}});
+        let tool = one(&document(&json!({"requestBody": body}), &json!({})));
+        assert_eq!(tool.tool.input_schema["required"], required, "{schema}");
+    }
 }
 
 #[test]
@@ -159,6 +266,71 @@ fn swagger_2_is_read_too() {
 }
 
 #[test]
+fn the_nearest_description_is_shown() {
+    let kind = json!({"Kind": {"type": "string", "title": "Kind", "description": "Any kind"}});
+    let described = |description: Value, schema: Value| {
+        let parameter = json!({"name": "q", "in": "query", "description": description, "schema": schema});
+        let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+        let tool = one(&document(&json!({"parameters": [id, parameter]}), &json!({"schemas": kind})));
+        tool.tool.input_schema["properties"]["q"]["description"].clone()
+    };
+    let shared = json!({"$ref": "#/components/schemas/Kind"});
+    assert_eq!(described(json!("What to look for"), json!({"type": "string", "title": "Q"})), "What to look for");
+    assert_eq!(described(json!("The kind of pet"), shared.clone()), "The kind of pet");
+    assert_eq!(described(Value::Null, shared.clone()), "Any kind");
+    let mut titled = shared;
+    titled["title"] = json!("K");
+    assert_eq!(described(Value::Null, titled), "Any kind");
+    assert_eq!(described(Value::Null, json!({"type": "string", "title": "Q"})), "Q");
+}
+
+#[test]
+fn documented_errors_of_callers_are_theirs() {
+    let of = |statuses: &[&str]| {
+        let responses: Map<String, Value> = statuses.iter().map(|status| ((*status).to_owned(), json!({}))).collect();
+        one(&document(&json!({"responses": responses}), &json!({})))
+    };
+    let tool = of(&["200", "401", "402", "403", "404", "407", "408", "410", "429", "4XX", "451", "500"]);
+    assert_eq!(tool.entry["caller_errors"], json!([400, 402, 404, 409, 410, 422, 451]));
+    assert_eq!(Tool::read(&tool.entry, "", NOBODY).as_ref(), Ok(&tool.tool));
+    assert_eq!(of(&["200", "401", "404", "422"]).entry.get("caller_errors"), None);
+}
+
+#[test]
+fn servers_are_relative_to_the_documents_address() {
+    let paths = json!({"/a": {"get": {"responses": {"200": {"description": "ok"}}}}});
+    let (v3, v2) = (json!({"openapi": "3.0.0", "paths": paths}), json!({"swagger": "2.0", "paths": paths}));
+    let with = |document: &Value, members: Value| {
+        let mut document = document.clone();
+        document.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        document
+    };
+    let (near, far) = ("http://127.0.0.1:8000/docs/openapi.json?v=1", "https://api.example.com/docs/openapi.json");
+    for (document, url, asked) in [
+        (v3.clone(), near, "http://127.0.0.1:8000/a"),
+        (with(&v3, json!({"servers": [{"url": "/v1/"}]})), far, "https://api.example.com/v1/a"),
+        (with(&v3, json!({"servers": [{"url": "../v2"}]})), far, "https://api.example.com/v2/a"),
+        (with(&v3, json!({"servers": [{"url": "//b.example"}]})), far, "https://b.example/a"),
+        (with(&v3, json!({"servers": [{"url": "https://b.example/x"}]})), far, "https://b.example/x/a"),
+        (v2.clone(), near, "http://127.0.0.1:8000/a"),
+        (with(&v2, json!({"basePath": "/"})), far, "https://api.example.com/a"),
+        (with(&v2, json!({"host": "b.example", "basePath": "/v1"})), far, "https://b.example/v1/a"),
+    ] {
+        let private = url == near;
+        let selection = Selection { document_url: Some(url.to_owned()), private, ..selection(&["*"]) };
+        let imported = from_openapi(&document, &selection, NOBODY);
+        assert_eq!(imported.refused, [], "{document}");
+        assert_eq!(build(&imported.tools[0].tool, &Map::new()).unwrap().url, asked);
+    }
+    let given = Selection { server: Some("http://10.0.0.1".to_owned()), ..selection(&["*"]) };
+    let refused = &from_openapi(&v3, &given, NOBODY).refused[0];
+    assert_eq!(refused.why, "the server http://10.0.0.1 is a private host; add PRIVATE=1 (--private) if it is meant");
+    for document in [v3, v2] {
+        assert!(refusal(&document).starts_with("has no server in the document; give its address: SERVER="));
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_is_named_with_a_reason() {
     let none = json!({});
     for (members, components, why) in [
@@ -168,6 +340,11 @@ fn what_cannot_be_taken_is_named_with_a_reason() {
             "needs a body that cannot be sent: it is multipart",
         ),
         (json!({"responses": {"200": {"content": {"text/html": {}}}}}), none.clone(), "answers with text/html"),
+        (
+            json!({"responses": {"302": {"description": "there"}, "404": {"description": "gone"}}}),
+            none.clone(),
+            "answers with redirects alone",
+        ),
         (
             json!({"parameters": [{"$ref": "other.json#/x"}]}),
             none.clone(),
@@ -190,10 +367,18 @@ fn what_cannot_be_taken_is_named_with_a_reason() {
             none.clone(),
             "its server http://example.com must begin with https",
         ),
-        (json!({"servers": [{"url": "/v1"}]}), none.clone(), "its server /v1 must be an address"),
+        (json!({"servers": [{"url": "/v1"}]}), none.clone(), "its server /v1 has no host; give its address: SERVER="),
+        (
+            json!({"servers": [{"url": "http://10.0.0.1"}]}),
+            none.clone(),
+            "its server http://10.0.0.1 is a private host; add PRIVATE=1",
+        ),
     ] {
         let found = refusal(&document(&members, &components));
         assert!(found.starts_with(why), "{found}");
+    }
+    for status in ["204", "207", "default"] {
+        one(&document(&json!({"responses": {"301": {"description": "there"}, status: {"description": "ok"}}}), &none));
     }
     assert!(refusal(&json!({})).starts_with("the document is neither"));
     let petstore = document(&none, &none);
@@ -256,6 +441,7 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let server = McpServer {
         address: "https://mcp.example.com/mcp".to_owned(),
         private: false,
+        only: Vec::new(),
         price: json!("0.02"),
         prefix: Some("gh".to_owned()),
         category: None,
@@ -269,6 +455,13 @@ fn an_mcp_servers_tools_are_read_and_their_results_judged() {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(body["params"], json!({"name": "list_commits", "arguments": {"owner": "a", "repo": "b"}}));
     assert!(schema::validate(&tool.input_schema, &json!({"owner": "a", "repo": "b", "extra": 1})).is_err());
+    let some = McpServer { only: vec!["list_commits".to_owned(), "typo".to_owned()], ..server.clone() };
+    let imported = from_mcp(&list, &some, NOBODY);
+    assert_eq!((imported.tools.len(), imported.tools[0].operation.as_str()), (1, "list_commits"));
+    let typo = Refused { operation: "typo".to_owned(), why: "names no tool of the server".to_owned() };
+    assert_eq!(imported.refused, [typo]);
+    let near = McpServer { address: "http://127.0.0.1:9/mcp".to_owned(), ..server.clone() };
+    assert!(from_mcp(&list, &near, NOBODY).refused[0].why.contains("is a private host; add PRIVATE=1"));
     let odd = json!({"nextCursor": "x", "tools": [
         {"name": "a"}, {"inputSchema": {}}, {"name": "b", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}},
         {"name": "c", "inputSchema": {"type": "object"}}, {"name": "c", "inputSchema": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"}},
@@ -364,7 +557,7 @@ proptest! {
             }
             whole.as_object_mut().unwrap().remove("openapi");
         }
-        let server = McpServer { address: "https://a.example".into(), private: false, price: json!("1"), prefix: None, category: None, headers: Map::new() };
+        let server = McpServer { address: "https://a.example".into(), private: false, only: Vec::new(), price: json!("1"), prefix: None, category: None, headers: Map::new() };
         let list = json!({"tools": [{"name": "x", "inputSchema": {"type": "object", "properties": part}, "outputSchema": other}]});
         let imported = from_mcp(&list, &server, NOBODY);
         prop_assert_eq!(imported.tools.len() + imported.refused.len(), 1);

@@ -11,6 +11,15 @@ use crate::outcome::Media;
 const WITH_BODY: [&str; 6] = ["200", "201", "202", "203", "2XX", "2xx"];
 const EMPTY: [&str; 2] = ["204", "205"];
 
+/// Statuses from 400 to 499 that are no caller's fault, whatever a document says: wrong keys, used-up rates, lost time.
+const OWN_FAULTS: [u16; 5] = [401, 403, 407, 408, 429];
+
+/// The statuses of errors in a document that its callers make.
+pub fn caller_errors(responses: &Value) -> Vec<u16> {
+    let statuses = members(responses).filter_map(|(status, _)| status.parse().ok());
+    statuses.filter(|status| (400..500).contains(status) && !OWN_FAULTS.contains(status)).collect()
+}
+
 /// The answer of an operation.
 #[derive(Default)]
 pub struct Answer<'a> {
@@ -29,7 +38,10 @@ impl<'a> Answer<'a> {
         let found = WITH_BODY.iter().find_map(|status| responses.get(status));
         let is_empty = EMPTY.iter().any(|status| responses.get(status).is_some());
         let Some(response) = found.or_else(|| responses.get("default").filter(|_| !is_empty)) else {
-            return Ok(Answer::default());
+            return match is_elsewhere(responses) {
+                true => Err("answers with redirects alone, which are not followed".to_owned()),
+                false => Ok(Answer::default()),
+            };
         };
         let response = operation.document.resolved(response)?;
         let answer = match operation.version {
@@ -69,6 +81,12 @@ impl<'a> Answer<'a> {
         notes.push("output: there is no output schema, because the document's cannot be checked".to_owned());
         None
     }
+}
+
+/// Whether a document promises redirects, and no answer.
+fn is_elsewhere(responses: &Value) -> bool {
+    let has = |digit: char| members(responses).any(|(status, _)| status.starts_with(digit));
+    has('3') && !has('2') && responses.get("default").is_none()
 }
 
 fn openapi(response: &Value) -> Result<Answer<'_>, String> {

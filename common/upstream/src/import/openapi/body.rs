@@ -35,7 +35,7 @@ pub enum Format {
 }
 
 impl<'a> Payload<'a> {
-    /// The body of an operation; `None` if it has none, or only an optional one that cannot be sent.
+    /// The body of an operation; `None` if it has none, or one that can be left out and cannot be sent.
     pub fn of(operation: &Operation<'a>, notes: &mut Vec<String>) -> Result<Option<Payload<'a>>, String> {
         let found = match operation.version {
             Version::Swagger2 => swagger(operation),
@@ -56,8 +56,16 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Why a body cannot be sent, and whether it is required.
+/// Why a body cannot be sent, and whether it is needed.
 type Unsent = (String, bool);
+
+/// Whether a body, or a field of one, is needed. Many documents forget to say it of requests that are nothing without it.
+fn is_needed(operation: &Operation<'_>, described: &Value) -> bool {
+    match &described["required"] {
+        Value::Bool(required) => *required,
+        _ => matches!(operation.method.as_str(), "POST" | "PUT" | "PATCH"),
+    }
+}
 
 fn openapi<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent> {
     let Some(body) = operation.value.get("requestBody") else { return Ok(None) };
@@ -82,7 +90,10 @@ fn openapi<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent>
     let names: Vec<&str> = members(content).map(|(name, _)| name.as_str()).take(3).collect();
     match names.is_empty() {
         true => Ok(None),
-        false => Err((format!("it is {}, and only JSON and plain forms are sent", names.join(", ")), required)),
+        false => Err((
+            format!("it is {}, and only JSON and plain forms are sent", names.join(", ")),
+            is_needed(operation, body),
+        )),
     }
 }
 
@@ -120,21 +131,23 @@ fn swagger<'a>(operation: &Operation<'a>) -> Result<Option<Payload<'a>>, Unsent>
                 return Ok(Some(Payload { content, format: Format::Json(json.to_owned()), required, example }));
             }
             Some("body") => {
-                return Err((format!("it is {}, and only JSON is sent", consumes.join(", ")), required));
+                let why = format!("it is {}, and only JSON is sent", consumes.join(", "));
+                return Err((why, is_needed(operation, parameter)));
             }
-            Some("formData") if parameter["type"] == "file" => return Err(("it has a file".to_owned(), required)),
             Some("formData") if !fields.iter().any(|(known, ..)| *known == name) => {
                 fields.push((name, parameter, required));
             }
             _ => {}
         }
     }
+    let needed = fields.iter().any(|(_, field, _)| is_needed(operation, field));
+    if fields.iter().any(|(_, field, _)| field["type"] == "file") {
+        return Err(("it has a file".to_owned(), needed));
+    }
     let is_form = consumes.is_empty() || consumes.contains(&FORM) || !consumes.contains(&"multipart/form-data");
     match fields.is_empty() {
         true => Ok(None),
-        false if !is_form => {
-            Err(("it is multipart/form-data".to_owned(), fields.iter().any(|(.., required)| *required)))
-        }
+        false if !is_form => Err(("it is multipart/form-data".to_owned(), needed)),
         false => {
             let required = fields.iter().any(|(.., required)| *required);
             Ok(Some(Payload {

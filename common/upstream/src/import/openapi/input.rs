@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::convert::{Converter, DETAILS, Detail, Purpose};
 use super::super::words::{cleaned, member, shortened};
 use super::body::{Described, Format, Payload, is_plain};
+use super::items;
 use super::operation::{Operation, slots};
 use super::parameters::{Parameter, Placing};
 
@@ -146,7 +147,7 @@ fn body<'a>(converter: &mut Converter<'a>, payload: &Payload<'a>, members: &mut 
         names.is_some_and(|names| names.keys().any(|name| members.properties.contains_key(name)))
     };
     // Many documents forget to say that a body is required. One with required members is.
-    let is_required = payload.required || converted.get("required").is_some();
+    let is_required = payload.required || requires_members(&converted);
     if is_plain(&converted) && !names_clash(members) {
         if let Value::Object(mut object) = converted {
             if let Some(Value::Object(properties)) = object.remove("properties") {
@@ -171,6 +172,14 @@ fn body<'a>(converter: &mut Converter<'a>, payload: &Payload<'a>, members: &mut 
     Ok(json!({"member": name}))
 }
 
+/// Whether nothing fits a converted schema but objects with members: of a union, each alternative has to say so.
+fn requires_members(schema: &Value) -> bool {
+    let all_require = |schemas: &[Value]| !schemas.is_empty() && schemas.iter().all(requires_members);
+    schema.get("required").is_some()
+        || items(&schema["allOf"]).iter().any(requires_members)
+        || all_require(items(&schema["anyOf"]))
+}
+
 /// Parameters of the path that the document forgot: required texts.
 fn undeclared(path: &str, parameters: &[Parameter<'_>], members: &mut Members) -> Result<(), String> {
     for part in path.split('{').skip(1) {
@@ -187,12 +196,10 @@ fn undeclared(path: &str, parameters: &[Parameter<'_>], members: &mut Members) -
     Ok(())
 }
 
-/// The parameter's own text, unless its schema has one.
+/// The parameter's own text, in place of its schema's, which several parameters may share.
 fn describe(schema: &mut Value, description: &str, detail: Detail) {
     let text = shortened(&cleaned(description), MAX_WORDS.min(detail.words()));
-    if let Some(schema) =
-        schema.as_object_mut().filter(|schema| !text.is_empty() && !schema.contains_key("description"))
-    {
+    if let Some(schema) = schema.as_object_mut().filter(|_| !text.is_empty()) {
         schema.insert("description".to_owned(), Value::String(text));
     }
 }

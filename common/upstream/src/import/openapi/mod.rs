@@ -26,6 +26,8 @@ pub struct Selection {
     pub prefix: Option<String>,
     /// The address of the service, if the document's is not to be used.
     pub server: Option<String>,
+    /// Where the document was read from, if not from a file: its servers may be relative to that.
+    pub document_url: Option<String>,
     /// The service is on the operator's own network.
     pub private: bool,
     pub category: Option<String>,
@@ -41,6 +43,7 @@ impl Selection {
             price: Value::from(price),
             prefix: None,
             server: None,
+            document_url: None,
             private: false,
             category: None,
             output_schemas: true,

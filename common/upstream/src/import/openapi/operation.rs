@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::Made;
 use super::super::document::Document;
 use super::super::words::{shortened, snake, title_and_summary, unique};
-use super::answer::Answer;
+use super::answer::{Answer, caller_errors};
 use super::body::Payload;
 use super::input::Input;
 use super::parameters::{Parameter, Placing};
@@ -119,7 +119,7 @@ impl<'a> Operation<'a> {
         set(&mut entry, "output_schema", promised);
         notes.sort();
         notes.dedup();
-        Ok(Made { entry, notes, example: input.example })
+        Ok(Made { entry, notes, example: input.example, caller_errors: caller_errors(&self.value["responses"]) })
     }
 
     /// The path without a fragment, which only tells operations apart, and without a query, which becomes constants.

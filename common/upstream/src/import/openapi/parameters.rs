@@ -88,8 +88,7 @@ pub fn shown<'a>(document: Document<'a>, holder: &'a Value, schema: &'a Value) -
     holder.get("example").or(named).or_else(|| document.resolved(schema).ok()?.get("example"))
 }
 
-/// Whether a parameter is a secret of the operator's: it becomes a constant, or is left out where a security scheme says
-/// already who asks.
+/// Whether a parameter is a secret of the operator's: it becomes a constant if it is required, and is left out if it is not.
 fn takes_secret(
     constants: &mut Constants,
     selection: &Selection,
@@ -98,13 +97,16 @@ fn takes_secret(
     required: bool,
     notes: &mut Vec<String>,
 ) -> bool {
-    let has_scheme = constants.headers.contains_key("authorization");
-    if !has_scheme || required {
+    if required {
         return security::takes(constants, selection, place, name, notes);
     }
     let is_secret = security::is_secret(name) && matches!(place, "header" | "query");
     if is_secret {
-        notes.push(left_out("parameter", name, "the security scheme says who asks"));
+        notes.push(left_out(
+            "parameter",
+            name,
+            "it is a secret of yours; name it in constants if the service shall get it",
+        ));
     }
     is_secret
 }

@@ -117,8 +117,18 @@ fn add(constants: &mut Constants, scheme: &Value, secret: &str, notes: &mut Vec<
 }
 
 /// Names of parameters whose values are the operator's, whatever the document's security says.
-const SECRETS: [&str; 9] =
-    ["token", "apikey", "xapikey", "accesstoken", "authtoken", "xauthtoken", "clientsecret", "apisecret", "appkey"];
+const SECRETS: [&str; 10] = [
+    "token",
+    "apikey",
+    "xapikey",
+    "accesstoken",
+    "authtoken",
+    "xauthtoken",
+    "clientsecret",
+    "apisecret",
+    "appkey",
+    "authorization",
+];
 
 /// Takes a parameter that is a secret by its name: a buyer has none. `false` for every other one.
 pub fn takes(
@@ -138,7 +148,9 @@ pub fn takes(
         "query" => constants.query.insert(name.to_owned(), value),
         _ => return false,
     };
-    notes.push(format!("store the {place} parameter {name} as the secret {secret}, or remove it from constants"));
+    let whole = if name.eq_ignore_ascii_case("authorization") { "whole " } else { "" };
+    notes
+        .push(format!("store the {whole}{place} parameter {name} as the secret {secret}, or remove it from constants"));
     true
 }
 
