@@ -32,7 +32,14 @@ pub fn server(text: &str, private: bool) -> Result<Server, String> {
         return Err("must not be a link-local address: those of cloud metadata are there".to_owned());
     }
     match (is_private(&host), private) {
-        (false, true) => return Err("is a public host: leave out private".to_owned()),
+        (false, true) => match host {
+            // Within a network, a name may lead to another place than outside.
+            Host::Domain(_) if url.scheme() == "https" => {}
+            Host::Domain(_) => {
+                return Err("must begin with https://, because the name may lead to a public host".to_owned());
+            }
+            _ => return Err("is a public host: leave out private".to_owned()),
+        },
         (true, false) => return Err("is a private host: set private to true if it is meant".to_owned()),
         (false, false) if url.scheme() == "http" => {
             return Err("must begin with https://; http is only for private hosts (private: true)".to_owned());
@@ -78,7 +85,7 @@ fn embedded(ip: Ipv6Addr) -> Option<Ipv4Addr> {
 
 fn is_link_local(host: &Host<&str>) -> bool {
     match host {
-        Host::Domain(_) => false,
+        Host::Domain(name) => *name == "metadata.google.internal",
         Host::Ipv4(ip) => ip.is_link_local(),
         // fd00:ec2::254 is the metadata of one cloud.
         Host::Ipv6(ip) => {
@@ -103,13 +110,15 @@ mod tests {
             ("http://billing.internal/x", true, "http://billing.internal/x"),
             ("http://billing:8080", true, "http://billing:8080"),
             ("https://10.1.2.3", true, "https://10.1.2.3"),
+            ("https://billing.example.com", true, "https://billing.example.com"),
             ("http://[::1]:1", true, "http://[::1]:1"),
         ] {
             assert_eq!(server(text, private).map(|server| server.address).as_deref(), Ok(address));
         }
         for (text, private, message) in [
             ("http://api.example.com", false, "must begin with https://; http is only"),
-            ("http://api.example.com", true, "is a public host"),
+            ("http://api.example.com", true, "must begin with https://, because"),
+            ("http://metadata.google.internal/", true, "must not be a link-local"),
             ("http://8.8.8.8", true, "is a public host"),
             ("http://127.0.0.1", false, "is a private host"),
             ("https://0x7f000001", false, "is a private host"),

@@ -19,8 +19,8 @@ pub(crate) use entry::{MAX_NAME, MAX_SUMMARY, MAX_TITLE, is_word};
 
 /// Most tools of one file.
 pub const MAX_TOOLS: usize = 500;
-/// Largest file, in bytes.
-const MAX_FILE: usize = 8 * 1024 * 1024;
+/// Largest file, in bytes. Every function reads it at its start, and `/openapi.json` has to fit into an answer of Lambda.
+const MAX_FILE: usize = 2_500_000;
 
 /// Says whether a name is taken: by a tool of the catalog, or by a route.
 pub type Reserved<'a> = &'a dyn Fn(&str) -> bool;
@@ -38,7 +38,8 @@ impl Settings {
     /// Every problem of the file, each with its pointer and what to do.
     pub fn parse(text: &str, reserved: Reserved<'_>) -> Result<Settings, Vec<Problem>> {
         if text.len() > MAX_FILE {
-            return Err(vec![Problem::new("", format!("the file may have at most {MAX_FILE} bytes"))]);
+            let message = format!("may have at most {MAX_FILE} bytes, has {}: sell fewer tools", text.len());
+            return Err(vec![Problem::new("", message)]);
         }
         let document = base::input::parse(text.as_bytes()).map_err(|error| {
             let pointer: String =
