@@ -40,6 +40,17 @@ pub async fn die_at_steps<F: Future<Output = bool>>(recipients: usize, stride: u
     }
 }
 
+/// Lets processes die at each second request of a purchase, whose last one arrives or does not by turns, until it needs fewer
+/// requests; there have to be more than `least`. `die_at` says whether the process died.
+pub async fn at_every_second_request(least: i64, die_at: impl AsyncFn(i64, bool) -> bool) {
+    let (mut step, mut arrives) = (1, false);
+    while die_at(step, arrives).await {
+        assert!(step < 100, "a purchase that never ends");
+        (step, arrives) = (step + 2, !arrives);
+    }
+    assert!(step > least, "a purchase has more steps than {step}");
+}
+
 /// The process that dies.
 pub struct Dying {
     pub stack: Stack,

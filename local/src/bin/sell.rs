@@ -14,6 +14,7 @@ use catalog::CATALOG;
 use local::operator;
 use platform::net::PlainHttp;
 use serde_json::{Map, Value, json};
+use tools::own::RESERVED;
 use tools::spec::{MARKET, TOP_UP};
 use upstream::{Constant, McpServer, McpTarget, Request, Response, Select, Selection, Server, mcp};
 
@@ -73,7 +74,9 @@ async fn run() -> Result<String, String> {
     let price = wanted.price.clone().ok_or(USAGE)?;
     let file = wanted.settings.clone().unwrap_or_else(|| "settings.json".to_owned());
     let mut settings = read_settings(&file)?;
-    let is_taken = |name: &str| CATALOG.iter().chain(MARKET).chain([&TOP_UP]).any(|tool| tool.name == name);
+    let is_taken = |name: &str| {
+        RESERVED.contains(&name) || CATALOG.iter().chain(MARKET).chain([&TOP_UP]).any(|tool| tool.name == name)
+    };
     let mut imported = match (&wanted.openapi, &wanted.mcp) {
         (Some(source), None) => {
             let document = document(source).await?;
