@@ -37,7 +37,7 @@ fn an_invitation_survives_a_crash() {
 
 #[test]
 fn a_withdrawal_survives_a_crash() {
-    run(die_at_steps(1, 5, |death| die_in(What::Withdraw, death)));
+    run(die_at_steps(1, 3, |death| die_in(What::Withdraw, death)));
 }
 
 /// Who acts, and who is written to.

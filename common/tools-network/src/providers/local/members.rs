@@ -299,10 +299,18 @@ pub async fn invite(
 }
 
 /// Takes an invitation back.
-pub async fn withdraw(db: &Db, me: &Member, id: &str, now: Timestamp) -> Result<Result<(), Gone>, StoreError> {
+pub async fn withdraw(
+    db: &Db,
+    key: RequestId,
+    me: &Member,
+    id: &str,
+    now: Timestamp,
+) -> Result<Result<(), Gone>, StoreError> {
     let to = id.split_once('.').and_then(|(to, _)| Uuid::try_parse(to).ok()).unwrap_or_default();
     let moved = move_invitation(db, (to, me.id), "withdrawn", now)?;
-    Ok(if db.write_if(moved).await? { Ok(()) } else { Err(Gone::NotPending) })
+    // Whoever asks again after a crash finds that this was it.
+    let ids = Ids { at: Some(now), ..Ids::default() };
+    Ok(if once(db, &[remember(db, key, ids, now)?, moved]).await? { Ok(()) } else { Err(Gone::NotPending) })
 }
 
 fn move_invitation(db: &Db, (to, from): (Uuid, Uuid), status: &str, now: Timestamp) -> Result<Write, StoreError> {

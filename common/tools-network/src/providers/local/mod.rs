@@ -66,7 +66,7 @@ impl Local<'_> {
                 Ok(invitation) => Fate::Done(Ids { invitation: Some(invitation), at: Some(now), ..Ids::default() }),
                 Err(gone) => refused(gone),
             },
-            Kind::WithdrawInvite => match members::withdraw(db, &me, act.target, now).await? {
+            Kind::WithdrawInvite => match members::withdraw(db, act.key, &me, act.target, now).await? {
                 Ok(()) => Fate::Done(Ids { at: Some(now), ..Ids::default() }),
                 Err(gone) => refused(gone),
             },
