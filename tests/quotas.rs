@@ -303,6 +303,9 @@ fn functions_that_price_tools_know_who_is_asked() {
     let mut pricing = 0;
     for (name, function) in members(&whole["Resources"]) {
         let own = &function["Properties"]["Environment"]["Variables"];
+        // A price below a provider's stops the start of whoever knows the provider and no limit of its calls.
+        let knows_provider = members(own).any(|(name, _)| name.ends_with("_PROVIDERS"));
+        assert!(!knows_provider || !own["PROVIDER_CALLS_PER_DAY"].is_null(), "{name} has no PROVIDER_CALLS_PER_DAY");
         // What these sell and do asks only the browser.
         let is_only = ["BuildsFunction", "BrowserFunction", "BrowserWorkerFunction"].contains(&name.as_str());
         if function["Type"] != "AWS::Serverless::Function" || own["BROWSER_URL"].is_null() || is_only {
