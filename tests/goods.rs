@@ -223,7 +223,7 @@ fn what_was_changed_since_its_quote_is_not_bought() {
         let refused = pay(&payer, &token, &quote, &order(&world.url)).await;
         assert_eq!(refused.error(), (400, "invalid_quote".to_owned()), "{}", refused.text);
         assert_eq!((world.left().await, world.credits(&payer).await), (5, CREDITS));
-        // Of what is told now it sells one.
+        // A new quote sells the good as it is now.
         world.bought(&payer, &token).await;
         assert_eq!(world.left().await, 4);
         for text in ["f", "1", "-", "0_0", "000001795000000_x"] {

@@ -35,7 +35,7 @@ struct Read {
     content_type: Option<String>,
     length: Option<u64>,
     session: Option<String>,
-    /// Of a call of an MCP server: the id that it had.
+    /// The id of the call of an MCP server.
     rpc_id: Option<String>,
     body: Vec<u8>,
 }
@@ -262,7 +262,7 @@ fn call_token(toolbox: &Toolbox, task: &Task, ready: &Ready) -> String {
 pub fn callers_fault(status: u16, said: &Value) -> ToolError {
     let said = match said {
         Value::Null => String::new(),
-        // What was no JSON is told as this.
+        // A text that was no JSON stands in this member.
         Value::Object(only) if only.len() == 1 && only.get("message").is_some_and(Value::is_string) => {
             format!(": {}", only["message"].as_str().unwrap_or_default())
         }

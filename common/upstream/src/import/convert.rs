@@ -406,7 +406,7 @@ fn keep_required(schema: &mut Value, known: &BTreeSet<String>) {
     for word in COMPOSED {
         let Some(Value::Array(parts)) = schema.get_mut(word) else { continue };
         parts.iter_mut().for_each(|part| keep_required(part, known));
-        // What now demands nothing decides nothing.
+        // A part that demands nothing any more has nothing to decide.
         let is_empty = |part: &Value| part.as_object().is_some_and(Map::is_empty);
         match word {
             "allOf" => parts.retain(|part| !is_empty(part)),

@@ -308,7 +308,7 @@ pub async fn withdraw(
 ) -> Result<Result<(), Gone>, StoreError> {
     let to = id.split_once('.').and_then(|(to, _)| Uuid::try_parse(to).ok()).unwrap_or_default();
     let moved = move_invitation(db, (to, me.id), "withdrawn", now)?;
-    // Whoever asks again after a crash finds that this was it.
+    // After a crash, the next run finds by its key that it was done.
     let ids = Ids { at: Some(now), ..Ids::default() };
     Ok(if once(db, &[remember(db, key, ids, now)?, moved]).await? { Ok(()) } else { Err(Gone::NotPending) })
 }
