@@ -14,6 +14,7 @@ mod sdks;
 mod selling;
 mod settling;
 mod sms;
+mod unipile;
 mod voice;
 mod webhooks;
 

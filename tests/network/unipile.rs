@@ -1,195 +1,20 @@
 //! Unipile as it may be at its worst: a message accepted whose answer is lost, one that its webhook tells of first, an error after
 //! it was accepted, posts that come twice. Each action is sent once, or said to be open; and it is charged once.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
-use axum::{Json, http};
 use base::clock::Clock;
 use local::stack::Background;
 use local::{Options, Stack};
 use platform::store::queue;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::{Agent, ROOT, id_of};
+use crate::support::unipile::{self, Mood, SECRET, Unipile};
 use crate::support::{Answer, books, eventually, run, stack_with};
 
-const KEY: &str = "the-key-of-unipile";
-const SECRET: &str = "the-secret-of-webhooks";
-
-/// How it answers the next message or invitation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Mood {
-    Good,
-    /// It takes it, and answers 500.
-    ErrorAfter,
-    /// It takes it, and never answers.
-    Silent,
-    /// It answers 500 and has taken nothing.
-    ErrorBefore,
-    /// It has taken it, and shows it to nobody.
-    Hidden,
-}
-
-#[derive(Default)]
-struct Told {
-    /// Texts that were sent, with their chats.
-    sent: Vec<(String, String)>,
-    /// What its list of messages shows.
-    shown: Vec<Value>,
-    /// Addresses for callbacks, by intent.
-    callbacks: Vec<(String, String)>,
-    /// Requests without our key, or of no known form.
-    strange: Vec<String>,
-}
-
-#[derive(Clone)]
-struct Unipile {
-    told: Arc<Mutex<Told>>,
-    mood: Arc<Mutex<Mood>>,
-    url: String,
-}
-
-impl Unipile {
-    async fn start() -> Unipile {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let unipile = Unipile { told: Arc::default(), mood: Arc::new(Mutex::new(Mood::Good)), url };
-        let router = Router::new().fallback(answer).with_state(unipile.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        unipile
-    }
-
-    fn options(&self, options: Options) -> Options {
-        options
-            .with("NETWORK_PROVIDERS", "unipile")
-            .with("PROVIDER_URLS", json!({"unipile": self.url}).to_string())
-            .with("PROVIDER_KEYS", json!({"unipile": KEY, "unipile_webhook": SECRET}).to_string())
-    }
-
-    fn is(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
-    }
-
-    fn sent(&self) -> Vec<(String, String)> {
-        self.told.lock().unwrap().sent.clone()
-    }
-}
-
-/// A member of a form: what follows its head.
-fn field(body: &str, name: &str) -> String {
-    let head = format!("name=\"{name}\"\r\n\r\n");
-    body.split_once(&head).and_then(|(_, rest)| rest.split_once("\r\n--")).map_or("", |(value, _)| value).to_owned()
-}
-
-async fn answer(State(at): State<Unipile>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let body = String::from_utf8_lossy(&body).into_owned();
-    if headers.get("x-api-key").is_none_or(|key| key != KEY) {
-        at.told.lock().unwrap().strange.push(format!("{method} {uri}"));
-        return (StatusCode::UNAUTHORIZED, Json(json!({"type": "errors/missing_credentials"}))).into_response();
-    }
-    let path: Vec<&str> = uri.path().trim_start_matches("/api/v1/").split('/').collect();
-    match (method.as_str(), path.as_slice()) {
-        ("POST", ["hosted", "accounts", "link"]) => {
-            let asked: Value = serde_json::from_str(&body).unwrap_or_default();
-            let text = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
-            at.told.lock().unwrap().callbacks.push((text("name"), text("notify_url")));
-            Json(json!({"object": "HostedAuthURL", "url": "https://account.unipile.com/x"})).into_response()
-        }
-        ("GET", ["accounts", id]) => Json(json!({
-            "object": "Account", "id": id, "type": "LINKEDIN", "name": "Ann",
-            "connection_params": {"im": {"id": format!("member-{id}"), "publicIdentifier": "ann", "premiumFeatures": ["premium"]}},
-            "sources": [{"id": "s", "status": "OK"}],
-        }))
-        .into_response(),
-        ("DELETE", ["accounts", _]) => Json(json!({"object": "AccountDeleted"})).into_response(),
-        ("GET", ["users", "invite", "sent"]) => Json(json!({"items": [], "cursor": null})).into_response(),
-        ("GET", ["users", id]) => Json(json!({
-            "object": "UserProfile", "provider": "LINKEDIN", "provider_id": format!("p-{id}"), "public_identifier": id,
-            "first_name": "Jane", "last_name": "Doe", "network_distance": if id.starts_with("friend") { "FIRST_DEGREE" } else { "SECOND_DEGREE" },
-        }))
-        .into_response(),
-        ("GET", ["messages"]) => {
-            let query = uri.query().unwrap_or_default();
-            if query.contains("account_id=acc-history") {
-                return page(query).into_response();
-            }
-            let shown = at.told.lock().unwrap().shown.clone();
-            Json(json!({"object": "MessageList", "items": shown, "cursor": null})).into_response()
-        }
-        ("POST", ["chats"]) => at.take(&field(&body, "text"), &format!("chat-{}", field(&body, "attendees_ids"))).await,
-        ("POST", ["chats", chat, "messages"]) => at.take(&field(&body, "text"), chat).await,
-        ("GET", ["chats", id]) => Json(json!({"id": id, "name": "Jane", "type": 0})).into_response(),
-        ("GET", ["chats", id, "attendees"]) => {
-            Json(json!({"items": [{"provider_id": id.trim_start_matches("chat-")}]})).into_response()
-        }
-        _ => {
-            at.told.lock().unwrap().strange.push(format!("{method} {uri}"));
-            http::StatusCode::NOT_FOUND.into_response()
-        }
-    }
-}
-
-/// Five pages of two messages each, the newest first.
-fn page(query: &str) -> Json<Value> {
-    let at: u64 = query.split_once("cursor=page").and_then(|(_, page)| page.parse().ok()).unwrap_or_default();
-    let item = |index: u64| {
-        let number = at * 2 + index;
-        let time = Clock::system().now().minus(Duration::from_secs(3_600 * (number + 1)));
-        json!({
-            "id": format!("h{number}"), "chat_id": format!("chat-{}", number % 3), "text": format!("Number {number}"),
-            "is_sender": 0, "timestamp": time.to_string(), "seen": 1,
-        })
-    };
-    let next = if at < 4 { json!(format!("page{}", at + 1)) } else { Value::Null };
-    Json(json!({"object": "MessageList", "items": [item(0), item(1)], "cursor": next}))
-}
-
-impl Unipile {
-    async fn take(&self, text: &str, chat: &str) -> Response {
-        let mood = *self.mood.lock().unwrap();
-        let error = || (StatusCode::INTERNAL_SERVER_ERROR, Json(json!({"type": "errors/unexpected"}))).into_response();
-        if mood == Mood::ErrorBefore {
-            self.told.lock().unwrap().sent.push((chat.to_owned(), "nothing".to_owned()));
-            return error();
-        }
-        let id = {
-            let mut told = self.told.lock().unwrap();
-            told.sent.push((chat.to_owned(), text.to_owned()));
-            let id = format!("m{}", told.sent.len());
-            if mood != Mood::Hidden {
-                told.shown.insert(0, json!({
-                    "id": id, "chat_id": chat, "text": text, "is_sender": 1, "timestamp": Clock::system().now().to_string(), "seen": 1,
-                }));
-                // The owner writes the same to somebody else, by hand.
-                let by_hand = json!({
-                    "id": format!("{id}-by-hand"), "chat_id": "chat-p-stranger", "text": text, "is_sender": 1,
-                    "timestamp": Clock::system().now().to_string(), "seen": 1,
-                });
-                told.shown.insert(0, by_hand);
-            }
-            id
-        };
-        match mood {
-            Mood::ErrorAfter | Mood::Hidden => error(),
-            Mood::Silent => {
-                tokio::time::sleep(Duration::from_secs(60)).await;
-                error()
-            }
-            _ => (StatusCode::CREATED, Json(json!({"object": "ChatStarted", "chat_id": chat, "message_id": id})))
-                .into_response(),
-        }
-    }
-}
-
 /// Waits until a job's first run has put it down.
-async fn waits(stack: &Stack, job: base::ids::RequestId) {
+pub async fn waits(stack: &Stack, job: base::ids::RequestId) {
     eventually("a queued action", || async {
         let job = gate::jobs::store::load_latest(&stack.app.db, job).await.expect("a database")?;
         job.handed_until.map(drop)
@@ -198,19 +23,18 @@ async fn waits(stack: &Stack, job: base::ids::RequestId) {
 }
 
 /// Posts as Unipile does.
-async fn post(agent: &Agent, path: &str, secret: &str, body: &Value) -> Answer {
+pub async fn post(agent: &Agent, path: &str, secret: &str, body: &Value) -> Answer {
     let headers = [("unipile-auth", secret)];
     agent.payer.client.send("POST", &format!("{ROOT}/{path}"), &headers, body.to_string()).await.expect("an answer")
 }
 
 /// Connects an account as Unipile does: its id here.
-async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> String {
-    let body = json!({"requested_actions": ["read", "reply", "invite"]});
+pub async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> String {
+    let body = json!({"requested_actions": ["read", "reply", "view_profile", "react", "invite"]});
     let issued = agent.post("connect", &body).await;
     assert_eq!(issued.status, 201, "{}", issued.text);
     let intent = issued.json()["intent_id"].as_str().expect("an id").to_owned();
-    let callbacks = unipile.told.lock().unwrap().callbacks.clone();
-    let (_, url) = callbacks.iter().find(|(name, _)| *name == intent).expect("a callback").clone();
+    let url = unipile.callback(&intent);
     let path = url.find("/v1/").map(|at| url[at..].to_owned()).expect("a path");
     let said = json!({"status": "CREATION_SUCCESS", "account_id": upstream, "name": intent});
     // Another intent's name, and a token that nobody has, are refused.
@@ -232,7 +56,7 @@ async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> String {
     shown["account"]["id"].as_str().expect("an id").to_owned()
 }
 
-async fn spent(stack: &Stack, agent: &Agent) -> u64 {
+pub async fn spent(stack: &Stack, agent: &Agent) -> u64 {
     5_000_000 - books::audit(&stack.app.db, agent.payer.agent()).await.credits.micro()
 }
 
@@ -241,7 +65,8 @@ fn a_message_is_sent_once_whatever_the_provider_answers() {
     run(async {
         let unipile = Unipile::start().await;
         let stack = stack_with(|options| unipile.options(options)).await;
-        for (mood, status) in [(Mood::Good, "sent"), (Mood::ErrorAfter, "sent"), (Mood::Silent, "sent")] {
+        unipile.posts_to(&stack.base_url);
+        for mood in [Mood::Good, Mood::ErrorAfter, Mood::Silent, Mood::Cut, Mood::ToldFirst] {
             unipile.is(mood);
             let agent = Agent::new(&stack).await;
             let upstream = format!("acc-{mood:?}");
@@ -250,8 +75,8 @@ fn a_message_is_sent_once_whatever_the_provider_answers() {
             let body =
                 json!({"account_id": account, "profile": "https://www.linkedin.com/in/friend-jane/", "text": text});
             let job = agent.done("message", &body, "hello").await;
-            assert_eq!(job["result"]["status"], status, "{mood:?}: {job}");
-            let sent: Vec<_> = unipile.sent().into_iter().filter(|(_, said)| *said == text).collect();
+            assert_eq!(job["result"]["status"], "sent", "{mood:?}: {job}");
+            let sent: Vec<_> = unipile.made().into_iter().filter(|(_, said)| *said == text).collect();
             assert_eq!(sent, [("chat-p-friend-jane".to_owned(), text.clone())], "{mood:?}");
             // Its webhook tells of it later, twice, and is read once.
             let heard = json!({
@@ -294,7 +119,7 @@ fn a_message_is_sent_once_whatever_the_provider_answers() {
         let notes = notes["notifications"].as_array().expect("a list").clone();
         let told = notes.iter().filter(|note| note["type"] == "linkedin_reconnect_required").count();
         assert_eq!(told, 1, "{notes:?}");
-        assert_eq!(unipile.told.lock().unwrap().strange, Vec::<String>::new());
+        assert_eq!(unipile.strange(), Vec::<String>::new());
     });
 }
 
@@ -315,7 +140,7 @@ fn what_nobody_knows_stays_open_for_a_day() {
             let account = connected(&unipile, &agent, &upstream).await;
             let text = format!("Open in a {mood:?} mood, {is_told}");
             let body = json!({"account_id": account, "profile": "friend-jane", "text": text});
-            let before = unipile.sent().len();
+            let before = unipile.made().len();
             let id = id_of(&agent.buy("message", &body, "hello").await);
             eventually("an open action", || async {
                 let action = tools_network::action::load(&stack.app.db, id).await.expect("a database")?;
@@ -324,14 +149,10 @@ fn what_nobody_knows_stays_open_for_a_day() {
             .await;
             let expected = if is_told {
                 // It shows up, and the webhook says when to look.
-                let shown = json!({
-                    "id": "late", "chat_id": "chat-p-friend-jane", "text": text, "is_sender": 1, "timestamp": clock.now().to_string(),
-                });
-                unipile.told.lock().unwrap().shown.insert(0, shown);
-                let heard = json!({
-                    "account_id": upstream, "event": "message_received", "chat_id": "chat-p-friend-jane", "message_id": "late",
-                    "message": text, "is_sender": true, "timestamp": clock.now().to_string(),
-                });
+                clock.advance(Duration::from_secs(3_600));
+                let shown = unipile::message(&upstream, "chat-p-friend-jane", "late", &text, true, clock.now());
+                let heard = unipile::heard(&upstream, &shown);
+                unipile.show(&upstream, shown);
                 assert_eq!(post(&agent, "webhook/messaging", SECRET, &heard).await.status, 200);
                 "sent"
             } else {
@@ -345,7 +166,7 @@ fn what_nobody_knows_stays_open_for_a_day() {
                 (&json!("completed"), &json!(expected)),
                 "{mood:?}: {job}"
             );
-            assert_eq!(unipile.sent().len() - before, 1, "{mood:?}");
+            assert_eq!(unipile.made().len() - before, 1, "{mood:?}");
             assert_eq!(spent(&stack, &agent).await, 20_000, "{mood:?}");
         }
     });
@@ -368,7 +189,7 @@ fn a_queued_action_fails_when_its_grant_ends() {
         assert_eq!(agent.gives_up(&account).await["cancelled_sends"], 1);
         let job = agent.ended(&second.to_string()).await;
         assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("grant_revoked")), "{job}");
-        assert_eq!(unipile.sent().len(), 1);
+        assert_eq!(unipile.made().len(), 1);
         assert_eq!(spent(&stack, &agent).await, 20_000);
 
         // What its owner freezes is not sent when its turn comes.
@@ -387,7 +208,7 @@ fn a_queued_action_fails_when_its_grant_ends() {
         })
         .await;
         assert_eq!(job["error_reason"], "frozen_by_owner", "{job}");
-        assert_eq!(unipile.sent().len(), 2);
+        assert_eq!(unipile.made().len(), 2);
         assert_eq!(spent(&stack, &agent).await, 20_000);
     });
 }
@@ -400,6 +221,7 @@ fn a_sync_goes_on_where_the_last_one_stopped() {
         let stack = stack_with(|options| unipile.options(options)).await;
         let agent = Agent::new(&stack).await;
         let account = connected(&unipile, &agent, "acc-history").await;
+        unipile.history("acc-history", 10, 2);
         let body = json!({"account_id": account, "max_pages": 3});
         let read = |job: &Value| {
             let result = &job["result"];

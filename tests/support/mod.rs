@@ -22,6 +22,7 @@ pub mod rye;
 pub mod s3;
 pub mod seller;
 pub mod sns;
+pub mod unipile;
 pub mod zone;
 
 use std::collections::HashMap;

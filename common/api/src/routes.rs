@@ -199,6 +199,7 @@ const FREE: &[Route] = &[
     Route { group: "network", method: "GET", path: "/v1/tools/linkedin/sync/{run}" },
     Route { group: "network", method: "POST", path: "/v1/tools/linkedin/webhook/account-status" },
     Route { group: "network", method: "POST", path: "/v1/tools/linkedin/webhook/messaging" },
+    Route { group: "network", method: "POST", path: "/v1/tools/linkedin/webhook/relations" },
     Route { group: "network", method: "GET", path: "/v1/tools/linkedin/local" },
     Route { group: "network", method: "POST", path: "/v1/tools/linkedin/local/code" },
     Route { group: "network", method: "GET", path: "/v1/tools/linkedin/local/login/{token}" },

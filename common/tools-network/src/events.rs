@@ -12,7 +12,7 @@ use crate::account::{self, Account, Allowed, Status, WORDS, Word};
 use crate::action::{self, State};
 use crate::inbox::{self, By};
 use crate::providers::{Heard, unipile};
-use crate::{notices, syncing};
+use crate::{invitations, notices, syncing};
 
 const ID: Kind = Kind::Text { min: 1, max: 512, format: None };
 
@@ -44,6 +44,13 @@ pub static MESSAGING: &[Field] = &[
     Field::required("event", Kind::Choice(EVENTS), "What happened"),
     Field::required("chat_id", ID, "The provider's id of the chat"),
     Field::required("message_id", ID, "The provider's id of the message"),
+];
+
+/// The members that a relation's post has to have.
+pub static RELATION: &[Field] = &[
+    Field::required("account_id", ID, "The provider's id of the account"),
+    Field::required("event", Kind::Choice(&["new_relation"]), "What happened"),
+    Field::required("user_provider_id", ID, "The provider's id of the member"),
 ];
 
 /// Applies an account's post. One of an account that is not known here changes nothing.
@@ -90,6 +97,24 @@ pub async fn messaging(
         wake(toolbox, queue, &account, now).await?;
     }
     Ok(())
+}
+
+/// Applies a relation's post: a member is a connection of an account now. Whether that is because of an invitation, and when it was,
+/// the post does not say.
+pub async fn relation(
+    toolbox: &Toolbox,
+    queue: &dyn Queue,
+    provider: &str,
+    body: &Map<String, Value>,
+) -> Result<(), StoreError> {
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    let found = account::of_upstream(db, provider, text("account_id")).await?;
+    let Some(account) = found.filter(|account| account.status != Status::Revoked) else { return Ok(()) };
+    let names = ["user_provider_id", "user_public_identifier"].map(text);
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    invitations::connected(db, account.id, &names, now).await?;
+    wake(toolbox, queue, &account, now).await
 }
 
 /// Whether messages of the account may be read here.

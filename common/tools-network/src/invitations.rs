@@ -192,11 +192,29 @@ pub async fn never_paid(db: &Db, invitation: &Invitation) -> Result<bool, StoreE
     Ok(invitation.status == Status::Queued && !lock::is_open(db, invitation.request).await?)
 }
 
-/// An invitation was accepted, as the provider says.
+/// The invitation with this id of the provider's was accepted.
 pub async fn accepted(db: &Db, account: Uuid, provider_id: &str, now: Timestamp) -> Result<(), StoreError> {
     let found: Option<Invited> = db.get_latest(&db.tables.messages, provider_key(account, provider_id)).await?;
     let Some(found) = found else { return Ok(()) };
-    let Some(invitation) = load(db, account, found.invitation).await? else { return Ok(()) };
+    match load(db, account, found.invitation).await? {
+        Some(invitation) => accept(db, account, &invitation, now).await,
+        None => Ok(()),
+    }
+}
+
+/// A member is a connection now: an invitation of theirs that was sent, or may have been, was accepted.
+pub async fn connected(db: &Db, account: Uuid, names: &[&str], now: Timestamp) -> Result<(), StoreError> {
+    for name in names {
+        if let Some(invitation) = open_of(db, account, name).await?
+            && invitation.status != Status::Queued
+        {
+            return accept(db, account, &invitation, now).await;
+        }
+    }
+    Ok(())
+}
+
+async fn accept(db: &Db, account: Uuid, invitation: &Invitation, now: Timestamp) -> Result<(), StoreError> {
     if !invitation.status.is_open() {
         return Ok(());
     }

@@ -7,6 +7,7 @@ use base::clock::Timestamp;
 use base::input::{Field, Kind as Form};
 use base::money::Usdc;
 use platform::http::log;
+use platform::providers::OutboundError;
 use platform::store::{StoreError, WriteError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -256,6 +257,9 @@ async fn page(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn Pr
     let begun = Instant::now();
     let page = match provider.page(&account.upstream, run.cursor.as_deref(), PAGE).await {
         Ok(page) => page,
+        Err(Trouble::Asked(OutboundError::Refused(400 | 422))) if run.cursor.is_some() && run.cursor_resets == 0 => {
+            return from_the_newest(toolbox, run).await;
+        }
         Err(error) => return trouble(toolbox, run, &error).await,
     };
     let upstream_ms = run.upstream_ms + millis(begun);
@@ -282,6 +286,12 @@ async fn page(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn Pr
     next.finished = next.status.is_over().then_some(now);
     let coverage = reached(&syncing::coverage(&toolbox.db, account.id).await?, run, &next, now);
     put(toolbox, run, next, Some(&coverage)).await
+}
+
+/// Begins anew at the newest message: the provider does not take the cursor any more. What is here already is not stored twice.
+async fn from_the_newest(toolbox: &Toolbox, run: &Run) -> Result<Run, Stop> {
+    let (cursor_resets, requests) = (run.cursor_resets + 1, run.requests + 1);
+    put(toolbox, run, Run { cursor: None, cursor_resets, requests, ..run.clone() }, None).await
 }
 
 /// Takes a page's messages.

@@ -111,6 +111,9 @@ pub struct Run {
     pub pages: u32,
     pub requests: u32,
     pub rate_limited: u32,
+    /// Times that it began anew, because the provider knew its cursor no more.
+    #[serde(default)]
+    pub cursor_resets: u32,
     pub seen: u32,
     pub inserted: u32,
     pub updated: u32,
@@ -224,6 +227,7 @@ impl Run {
             pages: 0,
             requests: 0,
             rate_limited: 0,
+            cursor_resets: 0,
             seen: 0,
             inserted: 0,
             updated: 0,
@@ -275,7 +279,7 @@ impl Run {
             "pages": self.pages,
             "requests": self.requests,
             "rate_limited": self.rate_limited,
-            "cursor_resets": 0,
+            "cursor_resets": self.cursor_resets,
             "messages_seen": self.seen,
             "messages_inserted": self.inserted,
             "messages_updated": self.updated,

@@ -1,4 +1,4 @@
-//! What Unipile posts: that an account changed, and what happens to messages. With our secret, which its webhooks carry in a header.
+//! What Unipile posts: that an account changed, what happens to messages, and who has become a connection. With our secret, which its webhooks carry in a header.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use platform::http::{ApiError, log, private_json, read_body};
 use platform::providers::OutboundError;
 use platform::store::StoreError;
 use serde_json::{Map, Value, json};
-use tools_network::events::{self, ACCOUNT_STATUS, MESSAGING};
+use tools_network::events::{self, ACCOUNT_STATUS, MESSAGING, RELATION};
 use tools_network::providers::{self, unipile};
 
 use crate::{Shared, queue, toolbox};
@@ -40,6 +40,17 @@ pub async fn messaging(State(gate): Shared, headers: HeaderMap, body: Body) -> R
         let posted = posted(&gate, &headers, body).await?;
         input::validate(MESSAGING, &posted).map_err(ApiError::InvalidRequest)?;
         events::messaging(toolbox(&gate), queue(&gate), unipile::NAME, &posted).await?;
+        Ok(private_json(StatusCode::OK, &json!({"received": true})))
+    };
+    respond(answer.await)
+}
+
+/// `POST /v1/tools/linkedin/webhook/relations`
+pub async fn relations(State(gate): Shared, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let posted = posted(&gate, &headers, body).await?;
+        input::validate(RELATION, &posted).map_err(ApiError::InvalidRequest)?;
+        events::relation(toolbox(&gate), queue(&gate), unipile::NAME, &posted).await?;
         Ok(private_json(StatusCode::OK, &json!({"received": true})))
     };
     respond(answer.await)

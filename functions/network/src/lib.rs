@@ -58,6 +58,7 @@ pub fn router(gate: Arc<Gate>) -> Router {
         .route("/v1/tools/linkedin/sync/{run}", get(reads::run))
         .route("/v1/tools/linkedin/webhook/account-status", post(hooks::account_status))
         .route("/v1/tools/linkedin/webhook/messaging", post(hooks::messaging))
+        .route("/v1/tools/linkedin/webhook/relations", post(hooks::relations))
         .route("/v1/tools/linkedin/local", get(local::overview))
         .route("/v1/tools/linkedin/local/code", post(local::code))
         .route("/v1/tools/linkedin/local/login/{token}", get(local::page).post(local::enter))

@@ -3,7 +3,7 @@
 use base::input::{A_WORD, Field, Kind};
 use serde_json::json;
 use tools_network::account::ACTIONS;
-use tools_network::events::MESSAGING;
+use tools_network::events::{MESSAGING, RELATION};
 use tools_network::invitations::STATUSES;
 
 use super::shape::{Member, Named, Shape, has, may};
@@ -320,6 +320,10 @@ fn messaging_schema() -> serde_json::Value {
     base::input::schema(MESSAGING)
 }
 
+fn relation_schema() -> serde_json::Value {
+    base::input::schema(RELATION)
+}
+
 pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/tools/linkedin/connect", "connectLinkedInAccount", "A login link for an account")
         .about("The owner of the account opens it and logs in. The link is valid for 30 minutes and shown once.")
@@ -432,6 +436,12 @@ pub static OPERATIONS: &[Operation] = &[
     Operation::post("/v1/tools/linkedin/webhook/messaging", "linkedInMessaging", "For Unipile: something happened to a message")
         .about("With the deployment's secret in the header `unipile-auth`. Twice is once, in any order.")
         .body(Body::Json { schema: messaging_schema, required: true })
+        .answers(&[Answer::ok("Taken", RECEIVED)])
+        .refuses(&HOOK_REFUSALS)
+        .beyond_schema("the secret has to be ours"),
+    Operation::post("/v1/tools/linkedin/webhook/relations", "linkedInRelations", "For Unipile: an account has a new connection")
+        .about("With the deployment's secret in the header `unipile-auth`. An invitation of that member is `accepted` then.")
+        .body(Body::Json { schema: relation_schema, required: true })
         .answers(&[Answer::ok("Taken", RECEIVED)])
         .refuses(&HOOK_REFUSALS)
         .beyond_schema("the secret has to be ours"),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use base::clock::Timestamp;
+use base::ids::RequestId;
 use platform::http::log;
 use platform::store::{Key, Write, jobs};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,12 @@ impl Turns {
     }
 }
 
+/// The pause, or up to half as much again: the network takes even intervals for a machine's.
+fn spread(pause: Duration, request: RequestId) -> Duration {
+    let part = u32::from(request.bytes()[15]);
+    pause + pause * part / 512
+}
+
 /// What the provider is to be asked about, or how the action ends without it.
 pub(super) enum Target {
     Is(String),
@@ -59,7 +66,8 @@ impl Work<'_> {
     /// between them, in which other actions go on.
     pub(super) async fn take_turn(&self, action: &Action, provider: &dyn Provider) -> Result<Moved, Stop> {
         let (db, now) = (self.db(), self.now());
-        let (pause, own_pause) = (provider.pace(Kind::Message), provider.pace(action.kind));
+        let spread = |pause: Duration| spread(pause, action.request);
+        let (pause, own_pause) = (spread(provider.pace(Kind::Message)), spread(provider.pace(action.kind)));
         let key = Key::new(format!("NETTURN#{}", action.account), "TURN");
         let before: Option<Turns> = db.get_latest(&db.tables.messages, key.clone()).await?;
         let turns = before.clone().unwrap_or_default();
@@ -172,5 +180,7 @@ mod tests {
         }
         assert_eq!(at, [0, 12, 24, 114, 36, 204, 48]);
         assert_eq!(turns.take(Timestamp::from_secs(5_000), pause, pause).0.secs(), 5_000);
+        let spread = |byte| super::spread(Duration::from_secs(512), RequestId::from_bytes([byte; 16])).as_secs();
+        assert_eq!([0, 128, 255].map(spread), [512, 640, 767]);
     }
 }

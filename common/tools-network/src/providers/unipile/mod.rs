@@ -231,12 +231,14 @@ impl Provider for Unipile<'_> {
         Box::pin(async move {
             let mut body = json!({
                 "type": if login.again.is_some() { "reconnect" } else { "create" },
-                "providers": ["LINKEDIN"],
                 "api_url": self.outbound.origin(NAME).unwrap_or(ORIGIN),
                 "expiresOn": login.expires_at.to_string(),
                 "name": login.intent.to_string(),
                 "notify_url": login.callback,
             });
+            if login.again.is_none() {
+                body["providers"] = json!(["LINKEDIN"]);
+            }
             for (name, value) in [
                 ("reconnect_account", login.again),
                 ("success_redirect_url", login.success_url),
@@ -303,7 +305,14 @@ impl Provider for Unipile<'_> {
                 Kind::Invite => {
                     let (all, _) = self.sent_invitations(act).await?;
                     let of = |item: &&Value| read::invited(item).any(|member| member == act.target);
-                    Ok(perhaps(all.iter().filter(of).map(read::invitation).collect()))
+                    let found: Vec<_> = all.iter().filter(of).map(read::invitation).collect();
+                    // Who has accepted it is in the list no more, but was no connection when it was sent.
+                    let is_accepted = found.is_empty()
+                        && self
+                            .profile(act.upstream, act.target, false)
+                            .await?
+                            .is_some_and(|member| member.is_connected());
+                    Ok(perhaps(if is_accepted { vec![Default::default()] } else { found }))
                 }
                 Kind::WithdrawInvite => {
                     let (all, is_whole) = self.sent_invitations(act).await?;

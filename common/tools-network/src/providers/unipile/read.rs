@@ -124,11 +124,12 @@ pub(super) fn member(body: &Value) -> Option<Member> {
         Some("CONNECTING") => Word::Connecting,
         Some(_) => Word::Error,
     };
-    let premium = im["premiumFeatures"].as_array().is_some_and(|features| !features.is_empty());
+    let has_plan = im["premiumFeatures"].as_array().is_some_and(|features| !features.is_empty());
+    let is_paid = has_plan || ["premiumContractId", "premiumId"].iter().any(|name| id(&im[*name]).is_some());
     Some(Member {
         id: id(&im["id"]).or_else(|| id(&im["publicIdentifier"]))?,
         name: line(&body["name"]).or_else(|| line(&im["username"])),
-        tier: if premium || id(&im["premiumId"]).is_some() { Tier::Paid } else { Tier::Free },
+        tier: if is_paid { Tier::Paid } else { Tier::Free },
         word,
     })
 }
@@ -211,6 +212,17 @@ pub(super) fn chat(body: &Value, attendees: Option<&Value>) -> Chat {
     }
 }
 
+/// How far a member is away, in the words of profiles: chats have others.
+fn distance(value: &Value) -> Option<String> {
+    let said = line(value)?;
+    Some(match said.as_str() {
+        "DISTANCE_1" => "FIRST_DEGREE".to_owned(),
+        "DISTANCE_2" => "SECOND_DEGREE".to_owned(),
+        "DISTANCE_3" => "THIRD_DEGREE".to_owned(),
+        _ => said,
+    })
+}
+
 fn attendee(item: &Value) -> Attendee {
     let more = &item["specifics"];
     Attendee {
@@ -221,7 +233,7 @@ fn attendee(item: &Value) -> Attendee {
         headline: line(&more["headline"]),
         occupation: line(&more["occupation"]),
         location: line(&more["location"]),
-        network_distance: line(&more["network_distance"]),
+        network_distance: distance(&more["network_distance"]),
     }
 }
 
@@ -283,6 +295,10 @@ mod tests {
         assert_eq!((only.text.as_ref().unwrap().len(), only.attachments.len(), only.is_own), (MAX_TEXT, 20, true));
         assert_eq!(identifier("https://www.linkedin.com/in/jane-doe/?x=1"), "jane-doe");
         assert_eq!(member(&json!({"type": "WHATSAPP"})), None);
+        let tier = |im: Value| member(&json!({"type": "LINKEDIN", "connection_params": {"im": im}})).unwrap().tier;
+        assert_eq!(tier(json!({"id": "m", "premiumContractId": null, "premiumFeatures": []})), Tier::Free);
+        assert_eq!(tier(json!({"id": "m", "premiumContractId": "c"})), Tier::Paid);
+        assert_eq!(distance(&json!("DISTANCE_1")).as_deref(), Some("FIRST_DEGREE"));
         assert_eq!(line(&json!(" a\u{202e}\n b ")).as_deref(), Some("a b"));
     }
 }
