@@ -2,6 +2,7 @@
 //! stops what is queued; what a provider's faults leave open is sent once or said to be open.
 
 mod crashes;
+mod settled;
 mod unipile;
 
 use base::ids::RequestId;
