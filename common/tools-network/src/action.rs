@@ -23,6 +23,7 @@
 //! | whose a sent message is | `NETSENT#<account>` / `<provider's id>` |
 //! | that its fate was unknown once | `NETAMBIGUOUS#<0..3>` / `<time>#<request>` |
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -347,7 +348,10 @@ pub async fn doubtful(db: &Db, since: Timestamp, now: Timestamp) -> Result<Vec<A
 }
 
 async fn all(db: &Db, pointers: &[Pointer]) -> Result<Vec<Action>, StoreError> {
-    let keys: Vec<Key> = pointers.iter().map(|pointer| key(pointer.request)).collect();
+    // One that was bought again has two pointers.
+    let mut seen = HashSet::new();
+    let requests = pointers.iter().map(|pointer| pointer.request).filter(|request| seen.insert(*request));
+    let keys: Vec<Key> = requests.map(key).collect();
     let found: Vec<Option<Action>> = db.batch_get(&db.tables.messages, &keys, true).await?;
     Ok(found.into_iter().flatten().collect())
 }
