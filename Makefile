@@ -1,7 +1,7 @@
 # The commands of this project. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run reset read site browse goal spend tour opt-out verify sell doctor import-snapshot import-products test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
+.PHONY: help run reset read site browse goal spend tour opt-out network verify sell doctor import-snapshot import-products test quick test-aws rehearse conformance simulate schemathesis lint bench load mail-peers
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -35,6 +35,9 @@ tour: ## Sell and buy on the marketplace, up to the payout's tokens on the chain
 
 opt-out: ## Who does not want to be found: make opt-out DO="add jane@example.com" (or remove, check, list)
 	@cargo run --quiet --package local --bin opt-out -- $(DO)
+
+network: ## Actions of network accounts whose fate is unknown: make network DO="list" (or "list 30", "sent REQUEST", "not-sent REQUEST")
+	@cargo run --quiet --package local --bin network-actions -- $(DO)
 
 verify: ## Check an export of receipts offline: make verify EXPORT=receipts.jsonl KEYS=keys.json (or its URL)
 	@cargo run --quiet --package local --bin verify-receipts -- "$(EXPORT)" "$(KEYS)"

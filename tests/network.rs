@@ -3,6 +3,7 @@
 
 mod crashes;
 mod faults;
+mod settled;
 mod unipile;
 
 use base::ids::RequestId;

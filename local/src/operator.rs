@@ -7,10 +7,12 @@ use std::sync::Arc;
 use base::clock::Clock;
 use catalog::CATALOG;
 use gate::app::App;
+use gate::secrets::ServiceKeys;
+use ledger::signing::{self, ReceiptSigner};
 use platform::config::Config;
 use platform::connections::Connections;
 use platform::http::log;
-use platform::store::Blobs;
+use platform::store::{Blobs, Queue};
 
 use crate::blobs::FolderBlobs;
 
@@ -39,6 +41,32 @@ pub fn app() -> Result<App, String> {
     let config = Config::read(variable).map_err(|errors| errors.to_string())?;
     let connections = Connections::open(&config).map_err(|error| error.to_string())?;
     Ok(App::new(Arc::new(config), &connections, &CATALOG))
+}
+
+/// The deployment's key that signs receipts, from `SERVICE_SECRET_ARN` or `SERVICE_SECRET`.
+///
+/// # Errors
+/// If it cannot be read, or if it is another deployment's.
+pub async fn signer(app: &App) -> Result<ReceiptSigner, String> {
+    let connections = Connections::open(&app.config).map_err(|error| error.to_string())?;
+    let keys = ServiceKeys::load(&app.config, &connections.signed).await.map_err(|error| error.to_string())?;
+    let published = signing::published(&app.db).await.map_err(|error| error.to_string())?;
+    match published.contains(&keys.receipts.public()) {
+        true => Ok(keys.receipts),
+        false => Err("the service's secret is another deployment's: its key is not published here".to_owned()),
+    }
+}
+
+/// The queue of jobs, if `JOB_QUEUE_URL` names it.
+///
+/// # Errors
+/// If AWS cannot be reached with this configuration.
+pub fn job_queue(app: &App) -> Result<Option<Arc<dyn Queue>>, String> {
+    if app.config.aws.queue_url.is_none() {
+        return Ok(None);
+    }
+    let connections = Connections::open(&app.config).map_err(|error| error.to_string())?;
+    gate::app::job_queue(&app.config, &connections).map(Some).map_err(|error| error.to_string())
 }
 
 /// The blobs of the environment: the bucket `BLOB_BUCKET`, or the folder `BLOB_FOLDER`.

@@ -140,7 +140,7 @@ pub struct Account {
     pub agent: AgentId,
     /// Through whom it is used. One that another provider has is not reached after a change of the setting.
     pub provider: String,
-    /// The provider's id. It is never shown.
+    /// The provider's id. Only the operator sees it.
     pub upstream: String,
     pub status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]

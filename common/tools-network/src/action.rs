@@ -7,38 +7,49 @@
 //!            │          │  └───► failed (refused for good)     │
 //!            │          └──────► ambiguous ──► sent            │
 //!            └──► failed              │  └──────────────────────┘
+//!                                     ├──► failed (the operator says that it was not sent)
 //!                                     └──► ended (after 24 h)
 //! ```
 //!
 //! `sending` is written before the provider is asked. A run that finds it knows that an earlier one died in between: the action is
 //! `ambiguous` from then on. What is ambiguous is looked for and never sent again, unless the provider can say that it has not
-//! been done. After 24 hours it ends, charged, as `ambiguous`: it may well have been sent.
+//! been done. After 24 hours it ends, charged, as `ambiguous`: it may well have been sent. The operator may look at the network and
+//! say what became of it, also after its end ([`crate::settle`]).
 //!
 //! | item (table messages) | key |
 //! |---|---|
 //! | an action | `NETACTION#<request>` / `ACTION` |
 //! | that an account has it | `NETACTIONS#<account>` / `<time>#<request>` |
 //! | whose a sent message is | `NETSENT#<account>` / `<provider's id>` |
+//! | that its fate was unknown once | `NETAMBIGUOUS#<0..3>` / `<time>#<request>` |
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::ids::{AgentId, RequestId};
+use base::money::Usdc;
+use ledger::returned::Paid;
 use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write, due};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::account::{Account, Allowed, Tier};
-use crate::limits::Limit;
+use crate::limits::{self, Limit};
 
 /// How long an action may be ambiguous.
 pub const AMBIGUOUS_FOR: Duration = Duration::from_secs(24 * 3600);
 /// An action that could not be sent for so long fails.
 pub const TRIED_FOR: Duration = Duration::from_secs(12 * 3600);
-const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How long an action is kept after it was bought.
+pub const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Most actions of an account that are looked at when it is revoked: more than its limits allow in two days.
 const MOST_OPEN: usize = 1_000;
+/// Partitions of the list of actions whose fate was unknown.
+const SHARDS: u8 = 4;
+/// Most of a partition that are read at once.
+const MOST_UNKNOWN: usize = 2_500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -111,6 +122,8 @@ pub enum Event {
     Unknown,
     /// Its fate was looked for long enough.
     GivenUp,
+    /// The operator says that it was not done.
+    Disproved,
 }
 
 impl State {
@@ -123,6 +136,7 @@ impl State {
             (State::Sending | State::Ambiguous, Event::NotDone) => Some(State::Queued),
             (State::Sending, Event::Unknown) => Some(State::Ambiguous),
             (State::Ambiguous, Event::GivenUp) => Some(State::Ended),
+            (State::Ambiguous, Event::Disproved) => Some(State::Failed),
             _ => None,
         }
     }
@@ -143,6 +157,16 @@ pub struct Ids {
     pub invitation: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
+}
+
+/// The operator's word about an action whose fate was unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    pub is_sent: bool,
+    pub at: Timestamp,
+    /// What was given back with it, in micro-USDC, if its call had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned: Option<Usdc>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +205,11 @@ pub struct Action {
     /// The result of an action that ended without being sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// What was paid, once its fate was unknown: its job's row is gone before the action is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Paid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Counts the writes.
     pub revision: u32,
     pub expires: i64,
@@ -213,6 +242,8 @@ impl Action {
             reason: None,
             message: None,
             outcome: None,
+            paid: None,
+            verdict: None,
             revision: 0,
             expires: now.plus(KEPT).secs(),
         }
@@ -258,6 +289,20 @@ impl Action {
             .only_if("attribute_not_exists(#request) OR #request = :request")
             .bind("request", self.request)
     }
+
+    /// The write that puts it on the list of actions whose fate was unknown. Again is once.
+    pub fn doubt(&self, db: &Db) -> Result<Write, StoreError> {
+        let key = Key::new(doubts(self.request.bytes()[15] % SHARDS), due::row(self.created, self.request));
+        Write::put(&db.tables.messages, key, &Pointer { request: self.request, expires: self.expires })
+    }
+
+    /// The writes by which its place in the limits is used, or free again.
+    pub fn settle_place(&self, db: &Db, is_sent: bool) -> Result<Vec<Write>, StoreError> {
+        match self.kind.limit() {
+            Some(limit) => limits::settle(db, (self.counted, self.tier), limit, self.created, is_sent),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 fn key(request: RequestId) -> Key {
@@ -266,6 +311,10 @@ fn key(request: RequestId) -> Key {
 
 fn pointers(account: Uuid) -> String {
     format!("NETACTIONS#{account}")
+}
+
+fn doubts(shard: u8) -> String {
+    format!("NETAMBIGUOUS#{shard}")
 }
 
 pub async fn load(db: &Db, request: RequestId) -> Result<Option<Action>, StoreError> {
@@ -279,9 +328,32 @@ pub async fn open(db: &Db, account: Uuid, now: Timestamp) -> Result<Vec<Action>,
     let (from, to) = (due::row(from, ""), due::row(now.plus(Duration::from_secs(60)), "~"));
     let query = Query::between(&db.tables.messages, &pointers(account), &from, &to, MOST_OPEN)?;
     let pointers: Vec<Pointer> = db.query(query.newest_first().latest()).await?;
-    let keys: Vec<Key> = pointers.iter().map(|pointer| key(pointer.request)).collect();
+    let found = all(db, &pointers).await?;
+    Ok(found.into_iter().filter(|action| !action.state.is_over()).collect())
+}
+
+/// The actions bought since then whose fate is unknown, or was until the operator settled it, the newest first. At most 10,000.
+pub async fn doubtful(db: &Db, since: Timestamp, now: Timestamp) -> Result<Vec<Action>, StoreError> {
+    let (from, to) = (due::row(since, ""), due::row(now.plus(Duration::from_secs(60)), "~"));
+    let mut pointers: Vec<Pointer> = Vec::new();
+    for shard in 0..SHARDS {
+        let query = Query::between(&db.tables.messages, &doubts(shard), &from, &to, MOST_UNKNOWN)?;
+        let found: Vec<Pointer> = db.query(query.newest_first().latest()).await?;
+        pointers.extend(found);
+    }
+    let mut found = all(db, &pointers).await?;
+    found.retain(|action| matches!(action.state, State::Ambiguous | State::Ended) || action.verdict.is_some());
+    found.sort_by_key(|action| (std::cmp::Reverse(action.created), action.request));
+    Ok(found)
+}
+
+async fn all(db: &Db, pointers: &[Pointer]) -> Result<Vec<Action>, StoreError> {
+    // One that was bought again has two pointers.
+    let mut seen = HashSet::new();
+    let requests = pointers.iter().map(|pointer| pointer.request).filter(|request| seen.insert(*request));
+    let keys: Vec<Key> = requests.map(key).collect();
     let found: Vec<Option<Action>> = db.batch_get(&db.tables.messages, &keys, true).await?;
-    Ok(found.into_iter().flatten().filter(|action| !action.state.is_over()).collect())
+    Ok(found.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
@@ -290,19 +362,19 @@ mod tests {
 
     #[test]
     fn an_action_is_sent_again_only_if_it_certainly_was_not() {
-        use Event::{Begun, Done, GivenUp, NotDone, Refused, Unknown};
+        use Event::{Begun, Disproved, Done, GivenUp, NotDone, Refused, Unknown};
         use State::{Ambiguous, Ended, Failed, Queued, Sending, Sent};
-        let events = [Begun, Done, NotDone, Refused, Unknown, GivenUp];
+        let events = [Begun, Done, NotDone, Refused, Unknown, GivenUp, Disproved];
         for (from, to) in [
-            (Queued, [Some(Sending), None, None, Some(Failed), None, None]),
-            (Sending, [None, Some(Sent), Some(Queued), Some(Failed), Some(Ambiguous), None]),
-            (Ambiguous, [None, Some(Sent), Some(Queued), None, None, Some(Ended)]),
-            (Sent, [None; 6]),
-            (Failed, [None; 6]),
-            (Ended, [None; 6]),
+            (Queued, [Some(Sending), None, None, Some(Failed), None, None, None]),
+            (Sending, [None, Some(Sent), Some(Queued), Some(Failed), Some(Ambiguous), None, None]),
+            (Ambiguous, [None, Some(Sent), Some(Queued), None, None, Some(Ended), Some(Failed)]),
+            (Sent, [None; 7]),
+            (Failed, [None; 7]),
+            (Ended, [None; 7]),
         ] {
             assert_eq!(events.map(|event| from.after(event)), to, "{from:?}");
-            assert_eq!(from.is_over(), to == [None; 6], "{from:?}");
+            assert_eq!(from.is_over(), to == [None; 7], "{from:?}");
         }
     }
 }

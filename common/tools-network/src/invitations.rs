@@ -178,6 +178,21 @@ pub async fn load(db: &Db, account: Uuid, id: Uuid) -> Result<Option<Invitation>
     db.get_latest(&db.tables.messages, key(account, id)).await
 }
 
+/// The writes that change the status of an invitation, if it is open and has another one.
+pub async fn becomes(
+    db: &Db,
+    (account, id): (Uuid, Uuid),
+    status: Status,
+    provider_id: Option<&str>,
+    now: Timestamp,
+) -> Result<Vec<Write>, StoreError> {
+    let found = load(db, account, id).await?;
+    match found.filter(|found| found.status.is_open() && found.status != status) {
+        Some(found) => found.moved(db, account, status, provider_id, now),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// The open invitation of a member.
 pub async fn open_of(db: &Db, account: Uuid, profile: &str) -> Result<Option<Invitation>, StoreError> {
     let found: Option<Invited> = db.get_latest(&db.tables.messages, invited_key(account, profile)).await?;

@@ -8,6 +8,7 @@
 //! | [`limits`] | how much an account may do in a day |
 //! | [`invitations`] | invitations and what became of them |
 //! | [`revoke`], [`idle`] | how an account is given up |
+//! | [`settle`] | what the operator says of an action whose fate is unknown |
 //!
 //! An owner's grant is asked when a call is sold and again just before it is sent. What was sent may be unknown; it is never sent
 //! twice ([`action`]).
@@ -25,6 +26,7 @@ pub mod limits;
 mod notices;
 pub mod providers;
 pub mod revoke;
+pub mod settle;
 pub mod sold;
 pub mod sync;
 pub mod syncing;

@@ -230,6 +230,21 @@ pub fn settle(
     windows(limit, tier, at).into_iter().map(settle).collect()
 }
 
+/// The writes that free a place that was taken at `at` and counted as used. Windows that are over are left as they are.
+pub fn free(
+    db: &Db,
+    (counted, tier): (Uuid, Tier),
+    limit: Limit,
+    at: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<Write>, StoreError> {
+    let open = windows(limit, tier, at).into_iter().filter(|(window, _)| window.ends() > now);
+    let free = |(window, _): (Window, u32)| {
+        Write::update(&db.tables.messages, window.key(counted, limit), "ADD #taken :by, #sent :by").bind("by", -1)
+    };
+    open.map(free).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

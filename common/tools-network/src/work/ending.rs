@@ -9,17 +9,13 @@ use tools::run::Stop;
 use super::{Moved, Work, source};
 use crate::action::{Action, Event, Ids, Kind, State};
 use crate::inbox::{self, By};
-use crate::invitations::{self, Invitation};
-use crate::limits;
+use crate::invitations;
 use crate::providers::{GONE, Heard, failed};
 
 impl Work<'_> {
     /// The writes by which the action's place is used, or free again.
     pub(super) fn settled(&self, action: &Action, is_sent: bool) -> Result<Vec<Write>, StoreError> {
-        match action.kind.limit() {
-            Some(limit) => limits::settle(self.db(), (action.counted, action.tier), limit, action.created, is_sent),
-            None => Ok(Vec::new()),
-        }
+        action.settle_place(self.db(), is_sent)
     }
 
     /// The writes that say what became of the action's invitation.
@@ -30,11 +26,7 @@ impl Work<'_> {
         provider_id: Option<&str>,
     ) -> Result<Vec<Write>, Stop> {
         let Some(id) = action.invitation else { return Ok(Vec::new()) };
-        let found: Option<Invitation> = invitations::load(self.db(), action.account, id).await?;
-        let Some(found) = found.filter(|found| found.status.is_open() && found.status != status) else {
-            return Ok(Vec::new());
-        };
-        Ok(found.moved(self.db(), action.account, status, provider_id, self.now())?)
+        Ok(invitations::becomes(self.db(), (action.account, id), status, provider_id, self.now()).await?)
     }
 
     /// The network has it. `None`: what was found is another action's.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use ledger::freeze::SERVICE_PAYEE;
+use ledger::returned;
 use platform::http::log;
 use platform::store::{Db, StoreError, Write, WriteError};
 use serde_json::{Value, json};
@@ -228,10 +229,14 @@ impl Work<'_> {
     }
 
     async fn step(&self, action: &Action, event: Event) -> Result<Moved, Stop> {
-        match action.after(event, self.now()) {
-            Some(next) => self.put(action, next, Vec::new()).await,
-            None => self.latest(action).await,
+        let Some(mut next) = action.after(event, self.now()) else { return self.latest(action).await };
+        let mut more = Vec::new();
+        if next.state == State::Ambiguous {
+            // For the operator: what to look for, and what to give back.
+            next.paid = returned::paid(self.db(), action.request).await?;
+            more.push(next.doubt(self.db())?);
         }
+        self.put(action, next, more).await
     }
 
     /// Looks for an action whose fate is unknown.
