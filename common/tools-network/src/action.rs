@@ -17,9 +17,10 @@
 //! | item (table messages) | key |
 //! |---|---|
 //! | an action | `NETACTION#<request>` / `ACTION` |
-//! | that an account has it | `NETACTIONS#<account>` / `<time>#<request>` |
+//! | that an account has it, until it is over | `NETACTIONS#<account>` / `<time>#<request>` |
 //! | whose a sent message is | `NETSENT#<account>` / `<provider's id>` |
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base::clock::Timestamp;
@@ -37,7 +38,7 @@ pub const AMBIGUOUS_FOR: Duration = Duration::from_secs(24 * 3600);
 /// An action that could not be sent for so long fails.
 pub const TRIED_FOR: Duration = Duration::from_secs(12 * 3600);
 const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Most actions of an account that are looked at when it is revoked: more than its limits allow in two days.
+/// Most open actions of an account that are looked at: more than its limits allow in two days.
 const MOST_OPEN: usize = 1_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -238,15 +239,22 @@ impl Action {
             Write::put(table, key(self.request), self)?
                 .only_if("attribute_not_exists(#pk) OR #state = :queued")
                 .bind("queued", State::Queued)?,
-            Write::put(table, Key::new(pointers(self.account), due::row(self.created, self.request)), &pointer)?,
+            Write::put(table, self.pointer(), &pointer)?,
         ])
     }
 
-    /// The write that puts its next state, on the condition that nobody changed it since it was read.
-    pub fn change(&self, db: &Db, next: &Action) -> Result<Write, StoreError> {
-        Write::put(&db.tables.messages, key(self.request), next)?
-            .only_if("#revision = :before")
-            .bind("before", self.revision)
+    fn pointer(&self) -> Key {
+        Key::new(pointers(self.account), due::row(self.created, self.request))
+    }
+
+    /// The writes that put its next state, on the condition that nobody changed it since it was read; that condition is the first
+    /// one's. Who looks for open actions does not come by those that are over.
+    pub fn change(&self, db: &Db, next: &Action) -> Result<Vec<Write>, StoreError> {
+        let table = &db.tables.messages;
+        let put =
+            Write::put(table, key(self.request), next)?.only_if("#revision = :before").bind("before", self.revision)?;
+        let done = next.state.is_over().then(|| Write::delete(table, self.pointer()));
+        Ok(std::iter::once(put).chain(done).collect())
     }
 
     /// The write by which a message at the provider becomes this action's. Refused if it is another's: two actions may send the same
@@ -279,7 +287,10 @@ pub async fn open(db: &Db, account: Uuid, now: Timestamp) -> Result<Vec<Action>,
     let (from, to) = (due::row(from, ""), due::row(now.plus(Duration::from_secs(60)), "~"));
     let query = Query::between(&db.tables.messages, &pointers(account), &from, &to, MOST_OPEN)?;
     let pointers: Vec<Pointer> = db.query(query.newest_first().latest()).await?;
-    let keys: Vec<Key> = pointers.iter().map(|pointer| key(pointer.request)).collect();
+    let mut keys: Vec<Key> = pointers.iter().map(|pointer| key(pointer.request)).collect();
+    // One that was bought again after a payment that came to nothing has two; a batch takes a key once.
+    let mut seen = HashSet::new();
+    keys.retain(|key| seen.insert(key.clone()));
     let found: Vec<Option<Action>> = db.batch_get(&db.tables.messages, &keys, true).await?;
     Ok(found.into_iter().flatten().filter(|action| !action.state.is_over()).collect())
 }

@@ -7,6 +7,7 @@
 //! | [`events`] | what a provider posts |
 //! | [`limits`] | how much an account may do in a day |
 //! | [`invitations`] | invitations and what became of them |
+//! | [`pages`] | lists in the order of time |
 //! | [`revoke`], [`idle`] | how an account is given up |
 //!
 //! An owner's grant is asked when a call is sold and again just before it is sent. What was sent may be unknown; it is never sent
@@ -23,6 +24,7 @@ pub mod intent;
 pub mod invitations;
 pub mod limits;
 mod notices;
+pub mod pages;
 pub mod providers;
 pub mod revoke;
 pub mod sold;

@@ -9,7 +9,10 @@ use uuid::Uuid;
 
 use super::message::Message;
 use crate::providers::{Attendee, Chat, Heard};
-use crate::syncing;
+use crate::{pages, syncing};
+
+/// The time of a conversation that others keep changing is left to them after so many tries.
+const TRIES: usize = 4;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
@@ -46,6 +49,11 @@ pub fn conversation_id(account: Uuid, chat: &str) -> Uuid {
 
 pub(super) fn conversation_key(account: Uuid, id: Uuid) -> Key {
     Key::new(format!("NETCONV#{account}"), id.to_string())
+}
+
+/// The list of an account's conversations, by their latest messages.
+pub(super) fn list_of(account: Uuid) -> String {
+    format!("NETCONVAT#{account}")
 }
 
 impl Conversation {
@@ -96,37 +104,67 @@ pub async fn conversation(db: &Db, account: Uuid, id: Uuid) -> Result<Option<Con
     db.get_latest(&db.tables.messages, conversation_key(account, id)).await
 }
 
-/// The conversation's time of its last message.
-pub(super) async fn touch(db: &Db, account: Uuid, message: &Message, now: Timestamp) -> Result<(), StoreError> {
-    let key = conversation_key(account, message.conversation);
-    let write = Write::update(&db.tables.messages, key, "SET #last_message_at = :at, #updated = :now")
-        .only_if("#last_message_at < :at")
-        .bind("at", message.sent_at)?
-        .bind("now", now)?;
-    db.write_if(write).await.map(drop)
-}
-
-/// Whether the message's conversation had to be made.
-pub(super) async fn has_conversation(
+/// The message's conversation, and whether it had to be made.
+pub(super) async fn found_or_made(
     db: &Db,
     account: Uuid,
     heard: &Heard,
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<(Conversation, bool), StoreError> {
     let id = conversation_id(account, &heard.chat);
-    if conversation(db, account, id).await?.is_some() {
-        return Ok(false);
+    if let Some(known) = conversation(db, account, id).await? {
+        return Ok((known, false));
     }
-    let conversation = Conversation::new(account, &heard.chat, heard.at, now);
+    let new = Conversation::new(account, &heard.chat, heard.at, now);
     let writes = [
-        Write::put(&db.tables.messages, conversation_key(account, id), &conversation)?.only_if_new(),
+        Write::put(&db.tables.messages, conversation_key(account, id), &new)?.only_if_new(),
         syncing::count(db, account, "conversation_count")?,
+        pages::put(db, &list_of(account), new.last_message_at, id, None)?,
     ];
     match db.transact(&writes).await {
-        Ok(()) => Ok(true),
-        Err(WriteError::Refused(_)) => Ok(false),
+        Ok(()) => Ok((new, true)),
+        // Another process was faster.
+        Err(WriteError::Refused(_)) => Ok((conversation(db, account, id).await?.unwrap_or(new), false)),
         Err(WriteError::Failed(error)) => Err(error),
     }
+}
+
+/// Notes the time of a conversation's latest message, by which conversations are listed. An older message changes nothing.
+pub(super) async fn touch(
+    db: &Db,
+    account: Uuid,
+    known: Conversation,
+    message: &Message,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let (id, at, list) = (known.id, message.sent_at, list_of(account));
+    let mut latest = Some(known);
+    for _ in 0..TRIES {
+        let Some(before) = latest.filter(|known| known.last_message_at < at) else { return Ok(()) };
+        let was = before.last_message_at;
+        let note = Write::update(
+            &db.tables.messages,
+            conversation_key(account, id),
+            "SET #last_message_at = :at, #updated = :now",
+        )
+        .only_if("#last_message_at = :was")
+        .bind("at", at)?
+        .bind("was", was)?
+        .bind("now", now)?;
+        let mut writes = vec![note];
+        // Times before 1970 have one row.
+        if pages::row(was, id) != pages::row(at, id) {
+            writes.push(pages::delete(db, &list, was, id));
+            writes.push(pages::put(db, &list, at, id, None)?);
+        }
+        match db.apply(writes).await {
+            Ok(()) => return Ok(()),
+            Err(WriteError::Refused(_)) => latest = conversation(db, account, id).await?,
+            Err(WriteError::Failed(error)) => return Err(error),
+        }
+    }
+    // The message is stored. The conversation's next one brings it forward.
+    Ok(())
 }
 
 /// What the provider says about a chat.
@@ -148,5 +186,6 @@ pub async fn describe(db: &Db, account: Uuid, id: Uuid, chat: &Chat, now: Timest
     };
     let put = Write::put(&db.tables.messages, conversation_key(account, id), &next)?;
     // A message that came meanwhile counts more.
-    db.write_if(put.only_if("#updated = :before").bind("before", before.updated)?).await.map(drop)
+    let put = put.only_if("#updated = :before AND #last_message_at = :at");
+    db.write_if(put.bind("before", before.updated)?.bind("at", before.last_message_at)?).await.map(drop)
 }

@@ -3,16 +3,15 @@
 use base::clock::Timestamp;
 use platform::http::ApiError;
 use platform::store::db::Query;
-use platform::store::{Db, Key, due};
+use platform::store::{Db, Key};
 use uuid::Uuid;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, conversation_key, list_of};
 use super::message::{Message, messages};
+use crate::pages::{self, Asked, Look};
 
-/// Most conversations of an account that are listed.
-const MOST_CONVERSATIONS: usize = 1_000;
-/// Most messages that one page looks at.
-const MOST_LOOKED_AT: usize = 1_000;
+/// Most messages that one page looks at. Each may have many thousand characters.
+const MOST_LOOKED_AT: usize = 400;
 /// Messages that one request to the database reads.
 const PAGE: usize = 200;
 
@@ -34,6 +33,11 @@ impl Filter {
             && self.outbound.is_none_or(|outbound| outbound == message.outbound)
             && (self.with_deleted || !message.deleted)
     }
+
+    /// Whether it takes most messages.
+    fn is_plain(&self) -> bool {
+        self.conversation.is_none() && self.changed_since.is_none() && self.outbound.is_none()
+    }
 }
 
 /// A page of messages, the newest first, and the cursor of the next one. A page may have fewer than `limit` although there are more:
@@ -50,18 +54,16 @@ pub async fn list(
     now: Timestamp,
 ) -> Result<(Vec<Message>, Option<String>), ApiError> {
     let pk = messages(account);
-    let mut after = match cursor {
-        Some(cursor) if is_row(cursor) => Some(cursor.to_owned()),
-        Some(_) => return Err(ApiError::InvalidCursor),
-        None => None,
-    };
+    let mut after = pages::begins(cursor)?;
+    // One more says whether there are more.
+    let mut at_once = if filter.is_plain() { (limit + 1).min(PAGE) } else { PAGE };
     let (mut kept, mut looked_at) = (Vec::new(), 0);
     while looked_at < MOST_LOOKED_AT {
-        let query = Query::new(&db.tables.messages, "#pk = :pk", PAGE).bind("pk", &pk)?.newest_first().latest();
+        let query = Query::new(&db.tables.messages, "#pk = :pk", at_once).bind("pk", &pk)?.newest_first().latest();
         let start = after.clone().map(|row| Key::new(pk.clone(), row));
         let found: Vec<Message> = db.query(query.after(start)).await?;
         looked_at += found.len();
-        let is_last = found.len() < PAGE;
+        let is_last = found.len() < at_once;
         for message in found {
             if filter.since.is_some_and(|since| message.sent_at < since) {
                 return Ok((kept, None));
@@ -69,7 +71,7 @@ pub async fn list(
             if kept.len() == limit {
                 return Ok((kept, after));
             }
-            after = Some(due::row(message.sent_at, message.id));
+            after = Some(pages::row(message.sent_at, message.id));
             // It counts as gone. The database deletes it later.
             if message.expires > now.secs() && filter.takes(&message) {
                 kept.push(message);
@@ -78,15 +80,9 @@ pub async fn list(
         if is_last {
             return Ok((kept, None));
         }
+        at_once = PAGE;
     }
     Ok((kept, after))
-}
-
-/// Whether a text has the form of a message's row: 15 digits and an id.
-fn is_row(text: &str) -> bool {
-    text.split_once('#').is_some_and(|(time, id)| {
-        time.len() == 15 && time.bytes().all(|byte| byte.is_ascii_digit()) && Uuid::try_parse(id).is_ok()
-    })
 }
 
 /// What of the conversations is asked for.
@@ -97,7 +93,20 @@ pub struct Choice {
     pub archived: Option<bool>,
 }
 
-/// A page of conversations, the one with the newest message first, and the cursor of the next one.
+impl Choice {
+    fn look(&self, one: &Conversation) -> Look {
+        let is_taken = self.unread.is_none_or(|unread| unread == (one.unread > 0))
+            && self.archived.is_none_or(|archived| archived == one.archived);
+        match self.since {
+            Some(since) if one.last_message_at < since => Look::End,
+            _ if is_taken => Look::Take,
+            _ => Look::Pass,
+        }
+    }
+}
+
+/// A page of conversations, the one with the newest message first, and the cursor of the next one. It may have fewer than `limit`
+/// although there are more.
 ///
 /// # Errors
 /// 400 `invalid_cursor`
@@ -108,37 +117,8 @@ pub async fn conversations(
     cursor: Option<&str>,
     limit: usize,
 ) -> Result<(Vec<Conversation>, Option<String>), ApiError> {
-    let after = match cursor {
-        Some(cursor) if is_row(cursor) => Some(cursor),
-        Some(_) => return Err(ApiError::InvalidCursor),
-        None => None,
-    };
-    let query = Query::new(&db.tables.messages, "#pk = :pk", MOST_CONVERSATIONS);
-    let query = query.bind("pk", format!("NETCONV#{account}"))?;
-    let mut all: Vec<Conversation> = db.query(query.latest()).await?;
-    all.retain(|one| {
-        choice.since.is_none_or(|since| one.last_message_at >= since)
-            && choice.unread.is_none_or(|unread| unread == (one.unread > 0))
-            && choice.archived.is_none_or(|archived| archived == one.archived)
-    });
-    let row = |one: &Conversation| due::row(one.last_message_at, one.id);
-    all.sort_by_cached_key(|one| std::cmp::Reverse(row(one)));
-    all.retain(|one| after.is_none_or(|after| row(one).as_str() < after));
-    let more = all.len() > limit;
-    all.truncate(limit);
-    let next = all.last().filter(|_| more).map(row);
-    Ok((all, next))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cursors_have_one_form() {
-        assert!(is_row(&due::row(Timestamp::from_secs(1), Uuid::from_u128(5))));
-        for other in ["", "1#2", "000000000000001#", "00000000000000x#00000000-0000-0000-0000-000000000005"] {
-            assert!(!is_row(other), "{other}");
-        }
-    }
+    let is_plain = choice.unread.is_none() && choice.archived.is_none();
+    let asked = Asked { partition: &list_of(account), cursor, limit, is_plain };
+    let key = |id| conversation_key(account, id);
+    pages::page(db, &asked, key, |one: &Conversation| one.last_message_at, |one| choice.look(one)).await
 }

@@ -4,6 +4,7 @@
 //! | item (table messages) | key |
 //! |---|---|
 //! | a conversation | `NETCONV#<account>` / `<conversation>` |
+//! | its place among them ([`crate::pages`]) | `NETCONVAT#<account>` / `<time of its latest message>#<conversation>` |
 //! | a message | `NETMSG#<account>` / `<time>#<message>` |
 //! | where a message is | `NETMSGID#<message>` / `AT` |
 //!

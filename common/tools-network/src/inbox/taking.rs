@@ -4,7 +4,7 @@ use base::clock::Timestamp;
 use platform::store::{Db, Key, StoreError, Write, WriteError, due};
 use uuid::Uuid;
 
-use super::conversation::{conversation_key, has_conversation, touch};
+use super::conversation::{conversation_key, found_or_made, touch};
 use super::message::{At, By, Message, at_key, messages};
 use crate::providers::Heard;
 use crate::syncing;
@@ -22,7 +22,7 @@ pub struct Taken {
 
 /// Takes a message.
 pub async fn take(db: &Db, account: Uuid, heard: &Heard, by: By, now: Timestamp) -> Result<Taken, StoreError> {
-    let new_conversation = has_conversation(db, account, heard, now).await?;
+    let (conversation, new_conversation) = found_or_made(db, account, heard, now).await?;
     let fresh = Message::new(account, heard, by, now);
     for _ in 0..TRIES {
         let at: Option<At> = db.get_latest(&db.tables.messages, at_key(fresh.id)).await?;
@@ -46,7 +46,7 @@ pub async fn take(db: &Db, account: Uuid, heard: &Heard, by: By, now: Timestamp)
         };
         match db.apply(writes).await {
             Ok(()) => {
-                touch(db, account, &fresh, now).await?;
+                touch(db, account, conversation, known.as_ref().unwrap_or(&fresh), now).await?;
                 return Ok(Taken { inserted: known.is_none(), updated: known.is_some(), new_conversation });
             }
             // Another process was faster: see what it has taken.
