@@ -2,7 +2,7 @@
 //! stops what is queued; what a provider's faults leave open is sent once or said to be open.
 
 mod crashes;
-mod unipile;
+pub mod unipile;
 
 use base::ids::RequestId;
 use futures_util::future::join_all;

@@ -49,15 +49,16 @@ struct Told {
     strange: Vec<String>,
 }
 
+/// A contract server.
 #[derive(Clone)]
-struct Unipile {
+pub struct Unipile {
     told: Arc<Mutex<Told>>,
     mood: Arc<Mutex<Mood>>,
     url: String,
 }
 
 impl Unipile {
-    async fn start() -> Unipile {
+    pub async fn start() -> Unipile {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let unipile = Unipile { told: Arc::default(), mood: Arc::new(Mutex::new(Mood::Good)), url };
@@ -66,7 +67,7 @@ impl Unipile {
         unipile
     }
 
-    fn options(&self, options: Options) -> Options {
+    pub fn options(&self, options: Options) -> Options {
         options
             .with("NETWORK_PROVIDERS", "unipile")
             .with("PROVIDER_URLS", json!({"unipile": self.url}).to_string())
@@ -75,6 +76,13 @@ impl Unipile {
 
     fn is(&self, mood: Mood) {
         *self.mood.lock().unwrap() = mood;
+    }
+
+    /// The path where it says what came of an intent's link.
+    pub fn callback(&self, intent: &str) -> String {
+        let callbacks = self.told.lock().unwrap().callbacks.clone();
+        let (_, url) = callbacks.into_iter().find(|(name, _)| name == intent).expect("a callback");
+        url.find("/v1/").map(|at| url[at..].to_owned()).expect("a path")
     }
 
     fn sent(&self) -> Vec<(String, String)> {
@@ -204,14 +212,12 @@ async fn post(agent: &Agent, path: &str, secret: &str, body: &Value) -> Answer {
 }
 
 /// Connects an account as Unipile does: its id here.
-async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> String {
+pub async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> String {
     let body = json!({"requested_actions": ["read", "reply", "invite"]});
     let issued = agent.post("connect", &body).await;
     assert_eq!(issued.status, 201, "{}", issued.text);
     let intent = issued.json()["intent_id"].as_str().expect("an id").to_owned();
-    let callbacks = unipile.told.lock().unwrap().callbacks.clone();
-    let (_, url) = callbacks.iter().find(|(name, _)| *name == intent).expect("a callback").clone();
-    let path = url.find("/v1/").map(|at| url[at..].to_owned()).expect("a path");
+    let path = unipile.callback(&intent);
     let said = json!({"status": "CREATION_SUCCESS", "account_id": upstream, "name": intent});
     // Another intent's name, and a token that nobody has, are refused.
     let mut wrong = said.clone();
