@@ -11,9 +11,9 @@ use super::message::{Message, messages};
 use crate::pages::{self, Asked, Look};
 
 /// Most messages that one page looks at. Each may have many thousand characters.
-const MOST_LOOKED_AT: usize = 400;
+const MOST_LOOKED_AT: usize = 200;
 /// Messages that one request to the database reads.
-const PAGE: usize = 200;
+const PAGE: usize = 100;
 
 /// What of the messages is asked for.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ pub async fn list(
     let pk = messages(account);
     let mut after = pages::begins(cursor)?;
     // One more says whether there are more.
-    let mut at_once = if filter.is_plain() { (limit + 1).min(PAGE) } else { PAGE };
+    let mut at_once = if filter.is_plain() { limit + 1 } else { PAGE };
     let (mut kept, mut looked_at) = (Vec::new(), 0);
     while looked_at < MOST_LOOKED_AT {
         let query = Query::new(&db.tables.messages, "#pk = :pk", at_once).bind("pk", &pk)?.newest_first().latest();
