@@ -241,7 +241,8 @@ pub async fn list(
 ) -> Result<(Vec<Invitation>, Option<String>), ApiError> {
     let is_plain = choice.status.is_none() && choice.changed_since.is_none();
     let asked = Asked { partition: &list_of(account), cursor, limit, is_plain };
-    pages::page(db, &asked, |id| key(account, id), |one: &Invitation| one.created, |one| choice.look(one)).await
+    pages::page(db, &asked, |id| key(account, id), |one: &Invitation| one.created, |one: &Invitation| choice.look(one))
+        .await
 }
 
 #[cfg(test)]

@@ -120,5 +120,5 @@ pub async fn conversations(
     let is_plain = choice.unread.is_none() && choice.archived.is_none();
     let asked = Asked { partition: &list_of(account), cursor, limit, is_plain };
     let key = |id| conversation_key(account, id);
-    pages::page(db, &asked, key, |one: &Conversation| one.last_message_at, |one| choice.look(one)).await
+    pages::page(db, &asked, key, |one: &Conversation| one.last_message_at, |one: &Conversation| choice.look(one)).await
 }
