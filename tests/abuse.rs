@@ -33,6 +33,7 @@ mod inbound;
 mod links;
 mod mail;
 mod names;
+mod network;
 mod workers;
 
 use crate::souls_market::{Shop, buy};

@@ -7,19 +7,25 @@ use std::time::Duration;
 use base::ids::{AgentId, RequestId};
 use platform::store::lists::List;
 use platform::store::{Key, Write};
-use serde_json::json;
+use serde_json::{Value, json};
 use tools_email::address::Address;
 use tools_email::mailbox::Verdicts;
 use tools_email::receive::{self, Delivered, Envelope};
 use tools_email::{domain, send};
+use tools_network::inbox::{self, By};
+use tools_network::invitations::Invitation;
+use tools_network::providers::Heard;
+use tools_network::providers::local::members;
 use tools_sms::number::Number;
 use tools_sms::receive::{self as incoming_text, Incoming, Taken};
 use tools_sms::{phone, send as sms};
 use tools_voice::config::MAX_PROMPT;
 use tools_voice::outbound;
+use uuid::Uuid;
 
 use crate::browsing::shop;
 use crate::email::warm_up;
+use crate::network::{self, ROOT, friends};
 use crate::souls_market::Shop;
 use crate::support::chromium::chromium;
 use crate::support::payer::{bare, header};
@@ -50,6 +56,16 @@ const MOST_FOR_STEP: Units = Units { requests: 1.6, reads: 0.5, writes: 8.0, mes
 const MOST_FOR_GOAL: Units = Units { requests: 75.0, reads: 50.0, writes: 85.0, messages: 5.0 };
 const MOST_FOR_GOALS_CALL: Units = Units { requests: 26.0, reads: 16.0, writes: 40.0, messages: 3.0 };
 
+/// How much more than a direct call an action at the local network may cost, with the delivery to the other member.
+const MOST_MORE_FOR_ACTION: Units = Units { requests: 55.0, reads: 45.0, writes: 100.0, messages: 1.0 };
+/// How much an action or a list may grow by what its account has: what is listed is not always equally long.
+const MOST_GROWTH: Units = Units { requests: 1.0, reads: 3.0, writes: 3.0, messages: 0.0 };
+/// A page of two of a network account.
+const MOST_FOR_NETWORK_PAGE: Units = Units { requests: 12.0, reads: 14.0, writes: 2.0, messages: 0.0 };
+const MOST_FOR_SYNC: Units = Units { requests: 65.0, reads: 45.0, writes: 100.0, messages: 1.0 };
+/// Its conversation and its place, looked for; then one transaction of four.
+const MOST_FOR_SYNCED: Units = Units { requests: 3.3, reads: 2.8, writes: 12.4, messages: 0.05 };
+
 /// How the numbers here answer.
 const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";
 
@@ -71,6 +87,15 @@ impl Units {
             (self.messages, most.messages),
         ];
         pairs.iter().all(|(found, most)| found <= most)
+    }
+
+    fn less(&self, other: &Units) -> Units {
+        Units {
+            requests: self.requests - other.requests,
+            reads: self.reads - other.reads,
+            writes: self.writes - other.writes,
+            messages: self.messages - other.messages,
+        }
     }
 
     /// For a message to this many, where `self` is for one.
@@ -328,6 +353,59 @@ impl Counted {
         let job = caller.payer.finished(accepted.json()["request_id"].as_str().expect("an id")).await;
         assert_eq!(job["result"]["outcome"], "reached_person", "{job}");
         cost
+    }
+
+    /// The cost of an action at the network, from the paid call to the job's end.
+    async fn acts(&self, agent: &network::Agent, path: &str, body: &Value, key: &str) -> Cost {
+        look_at_the_switch(&self.stack).await;
+        self.cost();
+        let accepted = agent.buy(path, body, key).await;
+        assert_eq!(accepted.status, 202, "{path}: {}", accepted.text);
+        let cost = self.until_quiet().await;
+        let job = agent.ended(accepted.json()["request_id"].as_str().expect("an id")).await;
+        assert_eq!(job["status"], "completed", "{path}: {job}");
+        cost
+    }
+
+    /// The cost of a free read of the network.
+    async fn looks(&self, agent: &network::Agent, path: &str) -> Cost {
+        self.cost();
+        let page = agent.get(path).await;
+        assert_eq!(page.status, 200, "{path}: {}", page.text);
+        self.cost()
+    }
+
+    /// Gives a network account so many conversations with a message each, and so many invitations.
+    async fn fill(&self, account: Uuid, count: u8) {
+        let (db, now) = (&self.stack.app.db, self.stack.app.clock.now());
+        for index in 0..count {
+            let heard = Heard {
+                id: format!("message {index}"),
+                chat: format!("chat {index}"),
+                text: Some("How are you?".to_owned()),
+                at: now.minus(Duration::from_secs(60 * (u64::from(index) + 1))),
+                ..Heard::default()
+            };
+            inbox::take(db, account, &heard, By::Webhook, now).await.expect("a database");
+            let request = RequestId::from_bytes([index; 16]);
+            let invitation = Invitation::new(request, &format!("member-{index}"), Some("We met in Lyon."), now);
+            db.transact(&invitation.begin(db, account, None).expect("writes")).await.expect("a database");
+        }
+    }
+
+    /// The cost of a sync that finds so many new messages.
+    async fn sync(&self, reader: (&network::Agent, &str, &str), writer: &str, messages: u8) -> Cost {
+        let (agent, account, member) = reader;
+        let (db, now) = (&self.stack.app.db, self.stack.app.clock.now());
+        let ids = [writer, member].map(|id| Uuid::parse_str(id).expect("a member"));
+        let from = members::load(db, ids[0]).await.expect("a database").expect("a member");
+        let chat = members::chat_of(ids[0], ids[1]);
+        for index in 0..messages {
+            let at = now.plus(Duration::from_millis(index.into()));
+            let sent = members::write(db, (RequestId::random(), at), &from, chat, ids[1], "How are you?").await;
+            assert!(sent.expect("a database").is_ok(), "they are connections");
+        }
+        self.acts(agent, "sync", &json!({"account_id": account}), &format!("sync-{}", base::ids::random_uuid())).await
     }
 
     /// The cost of a mail from outside.
@@ -684,6 +762,80 @@ fn a_call_of_a_goal_costs_little_more_than_a_call() {
         assert_within(&[
             ("a goal with one call", one, MOST_FOR_GOAL),
             ("each further call", call, MOST_FOR_GOALS_CALL),
+        ]);
+    });
+}
+
+/// Of the account and of the member who is written to: messages, conversations and invitations make no action and no list dearer.
+#[test]
+fn an_action_at_the_network_costs_the_same_whatever_its_account_has() {
+    run(async {
+        let counted = counted_with(|options| options.with("NETWORK_PROVIDERS", "local")).await;
+        let [(ann, of_ann, _), (bob, of_bob, bob_id)] = friends(&counted.stack).await;
+        let db = &counted.stack.app.db;
+        let accounts = [&of_ann, &of_bob].map(|id| Uuid::parse_str(id).expect("an account"));
+        let post = bob.post("local/posts", &json!({"text": "The lamp turns."})).await.json();
+        let call = ("authorization", ann.token.as_str());
+        let mut direct = Cost::default();
+        for _ in 0..2 {
+            counted.cost();
+            let answer = ann.payer.client.post(VIN_PATH, &[call], &json!({"vin": VIN})).await;
+            assert_eq!(answer.status, 200, "{}", answer.text);
+            direct = counted.until_quiet().await;
+        }
+        // The first round makes the rows of the day.
+        let mut rounds: Vec<Vec<(&str, Cost)>> = Vec::new();
+        for (round, count) in [(0_u8, 0_u8), (1, 5), (2, 60)] {
+            for account in accounts {
+                counted.fill(account, count).await;
+            }
+            let stranger = AgentId::from_bytes([200 + round; 16]);
+            let stranger = members::join(db, stranger, "Eve", "One of many", counted.stack.app.clock.now()).await;
+            let stranger = stranger.expect("a database").id;
+            let mut costs = Vec::new();
+            for (path, body) in [
+                ("message", json!({"profile": bob_id, "text": "Shall we talk on Thursday?"})),
+                ("invite", json!({"profile": stranger, "note": "Hello"})),
+                ("profile-view", json!({"identifier": bob_id})),
+                ("react", json!({"post_id": post["post_id"]})),
+            ] {
+                let mut body = body;
+                body["account_id"] = json!(of_ann);
+                costs.push((path, counted.acts(&ann, path, &body, &format!("{path}-{round}")).await));
+            }
+            for list in ["messages", "conversations", "invitations"] {
+                costs.push((list, counted.looks(&ann, &format!("accounts/{of_ann}/{list}?limit=2")).await));
+            }
+            rounds.push(costs);
+        }
+        let mut found = Vec::new();
+        for ((name, few), (_, many)) in rounds[1].iter().zip(&rounds[2]) {
+            println!("{ROOT}, {name}: {:?}, {}", many.units(), listed(&many.seen));
+            found.push((*name, many.units().less(&few.units()), MOST_GROWTH));
+            match *name {
+                "messages" | "conversations" | "invitations" => {
+                    found.push((*name, many.units(), MOST_FOR_NETWORK_PAGE));
+                }
+                _ => found.push((*name, many.units().less(&direct.units()), MOST_MORE_FOR_ACTION)),
+            }
+        }
+        assert_within(&found);
+    });
+}
+
+#[test]
+fn a_sync_costs_the_same_for_each_message() {
+    run(async {
+        let counted = counted_with(|options| options.with("NETWORK_PROVIDERS", "local")).await;
+        let [(ann, of_ann, ann_id), (_, _, bob_id)] = friends(&counted.stack).await;
+        let ann = (&ann, of_ann.as_str(), ann_id.as_str());
+        counted.sync(ann, &bob_id, 1).await;
+        let one = counted.sync(ann, &bob_id, 1).await;
+        let many = counted.sync(ann, &bob_id, 61).await;
+        println!("a sync with one message: {}", listed(&one.seen));
+        assert_within(&[
+            ("a sync with one new message", one.units(), MOST_FOR_SYNC),
+            ("each further message", many.of_each(61, &one), MOST_FOR_SYNCED),
         ]);
     });
 }

@@ -4,7 +4,7 @@
 mod crashes;
 mod faults;
 mod settled;
-mod unipile;
+pub mod unipile;
 
 use base::ids::RequestId;
 use futures_util::future::join_all;

@@ -326,7 +326,7 @@ struct Function<'a> {
 
 /// Variables that a deployed function reads from `settings.json`, so that the template does not name them. Every function of a
 /// local stack gets them.
-const IN_SETTINGS_FILE: [&str; 22] = [
+const IN_SETTINGS_FILE: [&str; 23] = [
     "PRICES",
     "SOUL_REQUIRE_PROOF",
     "EMAIL_DAILY_MAILS",
@@ -336,6 +336,7 @@ const IN_SETTINGS_FILE: [&str; 22] = [
     "SMS_CONFIGURATION_SET",
     "VOICE_PROVIDERS",
     "NETWORK_PROVIDERS",
+    "NETWORK_ACCOUNTS",
     "VOICE_COUNTRIES",
     "ESPEAK_PATH",
     "PRODUCT_PROVIDERS",

@@ -158,7 +158,8 @@ async fn doubtful(stack: &Stack, agent: &Agent, account: &str, profile: &str) ->
     let queued = action::load(db, request_id).await.expect("a database").expect("an action");
     let sending = queued.after(Event::Begun, now).expect("a state");
     let unknown = sending.after(Event::Unknown, now).expect("a state");
-    let writes = [queued.change(db, &unknown).expect("a write"), unknown.doubt(db).expect("a write")];
+    let mut writes = queued.change(db, &unknown).expect("writes");
+    writes.push(unknown.doubt(db).expect("a write"));
     db.transact(&writes).await.expect("a change");
     unknown
 }
@@ -174,7 +175,7 @@ fn an_invitation_is_settled_with_its_action() {
         let open = async |profile: &str| doubtful(&stack, &ann, &of_ann, profile).await;
         let (not_sent, sent, ended) = (open("jane").await, open("joan").await, open("june").await);
         let over = ended.after(Event::GivenUp, now).expect("a state");
-        let mut writes = vec![ended.change(db, &over).expect("a write")];
+        let mut writes = ended.change(db, &over).expect("writes");
         writes.extend(ended.settle_place(db, true).expect("writes"));
         let invitation = (ended.account, invitations::id_of(ended.request));
         writes.extend(invitations::becomes(db, invitation, Status::Pending, None, now).await.expect("writes"));

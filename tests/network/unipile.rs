@@ -34,8 +34,7 @@ pub async fn connected(unipile: &Unipile, agent: &Agent, upstream: &str) -> Stri
     let issued = agent.post("connect", &body).await;
     assert_eq!(issued.status, 201, "{}", issued.text);
     let intent = issued.json()["intent_id"].as_str().expect("an id").to_owned();
-    let url = unipile.callback(&intent);
-    let path = url.find("/v1/").map(|at| url[at..].to_owned()).expect("a path");
+    let path = unipile.callback(&intent);
     let said = json!({"status": "CREATION_SUCCESS", "account_id": upstream, "name": intent});
     // Another intent's name, and a token that nobody has, are refused.
     let mut wrong = said.clone();

@@ -133,11 +133,11 @@ impl Unipile {
         self.book().strange.clone()
     }
 
-    /// The address for the callback of an intent.
+    /// The path where it says what came of an intent's link.
     pub fn callback(&self, intent: &str) -> String {
         let book = self.book();
-        let found = book.callbacks.iter().find(|(name, _)| name == intent);
-        found.expect("a callback").1.clone()
+        let (_, url) = book.callbacks.iter().find(|(name, _)| name == intent).expect("a callback");
+        url.find("/v1/").map(|at| url[at..].to_owned()).expect("a path")
     }
 
     /// The account's owner deletes it at the network after so many more pages of messages.

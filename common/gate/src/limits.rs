@@ -10,7 +10,7 @@
 //! | `stop` | writes that stop spending: freezes, caps, revoked tokens, cancelled approvals; a wallet's lists of tokens and freezes | agent; tokens separately |
 //! | `open` | routes without identity that write, or where secrets can be guessed | source address |
 //! | `register` | registrations of souls with a valid body | source address |
-//! | `publish` | new texts and programs, which are stored for long | soul |
+//! | `publish` | new texts and programs, which are stored for long; posts of the local network | soul; agent |
 //! | `checkout` | requests about checkout sessions | agent platform |
 //! | `public` | large public answers, in KiB ([`weigh`], [`weigh_message`]) | source address; over MCP the wallet of a token |
 //! | `export` | audits, exports and long lists, in KiB | agent, or soul |
@@ -89,7 +89,7 @@ pub enum Class {
     /// Registrations of souls.
     Register,
     /// New texts and programs of a soul, blobs that are stored for long; its new names and bios, whose words stay in the
-    /// search index's vocabulary.
+    /// search index's vocabulary. Posts of a member of the local network.
     Publish,
     /// Checkout sessions of a platform, for all its buyers together.
     Checkout,

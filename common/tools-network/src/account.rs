@@ -6,6 +6,7 @@
 //! | the account of a provider's id | `NETUPSTREAM#<SHA-256 of provider and id>` / `ACCOUNT` |
 //! | the account that a member has here | `NETMEMBER#<SHA-256 of provider and member>` / `ACCOUNT` |
 //! | when it is looked at for idleness | `NETIDLE#<0..3>` / `<due>#<account>` |
+//! | how many are open at a provider | `NETACCOUNTS#<provider>` / `OPEN` |
 //!
 //! The rows of a family that one claim or one revocation changes are all in this table, so that one statement of a role allows the
 //! whole transaction.
@@ -16,7 +17,7 @@ use base::clock::Timestamp;
 use base::digest::sha256_parts;
 use base::ids::{AgentId, uuid_of};
 use platform::store::db::Query;
-use platform::store::{Db, Key, StoreError, Write, due};
+use platform::store::{Db, Key, StoreError, Write, WriteError, due};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -190,12 +191,28 @@ impl Account {
         !matches!(self.status, Status::Revoked | Status::DeletedUpstream)
     }
 
-    /// The write that puts the next state, on the condition that nobody changed it since it was read.
-    pub fn change(&self, db: &Db, next: &Account) -> Result<Write, StoreError> {
+    /// The writes that put the next state, on the condition that nobody changed it since it was read. One that ends makes room for
+    /// another at its provider.
+    pub fn change(&self, db: &Db, next: &Account) -> Result<Vec<Write>, StoreError> {
         let next = Account { revision: self.revision + 1, ..next.clone() };
-        Write::put(&db.tables.messages, key(self.agent, self.id), &next)?
+        let put = Write::put(&db.tables.messages, key(self.agent, self.id), &next)?
             .only_if("#revision = :before")
-            .bind("before", self.revision)
+            .bind("before", self.revision)?;
+        let mut writes = vec![put];
+        if self.is_open() && !next.is_open() {
+            let less = Write::update(&db.tables.messages, open_key(&self.provider), "ADD #open :less");
+            writes.push(less.bind("less", -1)?);
+        }
+        Ok(writes)
+    }
+
+    /// Puts the next state. False: somebody has changed it since it was read.
+    pub async fn save(&self, db: &Db, next: &Account) -> Result<bool, StoreError> {
+        match db.apply(self.change(db, next)?).await {
+            Ok(()) => Ok(true),
+            Err(WriteError::Refused(_)) => Ok(false),
+            Err(WriteError::Failed(error)) => Err(error),
+        }
     }
 
     /// The account when its owner has just used it, if that has to be written.
@@ -243,13 +260,18 @@ impl Account {
         })
     }
 
-    /// The writes that connect it for the first time.
-    pub fn connect(&self, db: &Db) -> Result<Vec<Write>, StoreError> {
+    /// The writes that connect it for the first time. Refused if its provider has `most` accounts of this deployment.
+    pub fn connect(&self, db: &Db, most: u32) -> Result<Vec<Write>, StoreError> {
         let table = &db.tables.messages;
+        let count = Write::update(table, open_key(&self.provider), "ADD #open :one")
+            .only_if("attribute_not_exists(#open) OR #open < :most")
+            .bind("one", 1)?
+            .bind("most", most)?;
         Ok(vec![
             Write::put(table, key(self.agent, self.id), self)?.only_if_new(),
             Write::put(table, upstream_key(&self.provider, &self.upstream), &self.place())?,
             idle_row(db, self.place(), self.idle_revoke_at)?,
+            count,
         ])
     }
 }
@@ -272,6 +294,20 @@ fn upstream_key(provider: &str, upstream: &str) -> Key {
 
 pub fn member_key(provider: &str, member: &str) -> Key {
     Key::new(format!("NETMEMBER#{}", digest("member", provider, member)), "ACCOUNT")
+}
+
+fn open_key(provider: &str) -> Key {
+    Key::new(format!("NETACCOUNTS#{provider}"), "OPEN")
+}
+
+/// How many accounts are open at a provider, of all agents.
+pub async fn open_at(db: &Db, provider: &str) -> Result<i64, StoreError> {
+    #[derive(Deserialize)]
+    struct Count {
+        open: i64,
+    }
+    let count: Option<Count> = db.get_latest(&db.tables.messages, open_key(provider)).await?;
+    Ok(count.map_or(0, |count| count.open))
 }
 
 fn idle_partition(shard: u8) -> String {

@@ -19,7 +19,7 @@
 //! | item (table messages) | key |
 //! |---|---|
 //! | an action | `NETACTION#<request>` / `ACTION` |
-//! | that an account has it | `NETACTIONS#<account>` / `<time>#<request>` |
+//! | that an account has it, until it is over | `NETACTIONS#<account>` / `<time>#<request>` |
 //! | whose a sent message is | `NETSENT#<account>` / `<provider's id>` |
 //! | that its fate was unknown once | `NETAMBIGUOUS#<0..3>` / `<time>#<request>` |
 
@@ -44,7 +44,7 @@ pub const AMBIGUOUS_FOR: Duration = Duration::from_secs(24 * 3600);
 pub const TRIED_FOR: Duration = Duration::from_secs(12 * 3600);
 /// How long an action is kept after it was bought.
 pub const KEPT: Duration = Duration::from_secs(90 * 24 * 3600);
-/// Most actions of an account that are looked at when it is revoked: more than its limits allow in two days.
+/// Most open actions of an account that are looked at: more than its limits allow in two days.
 const MOST_OPEN: usize = 1_000;
 /// Partitions of the list of actions whose fate was unknown.
 const SHARDS: u8 = 4;
@@ -269,15 +269,22 @@ impl Action {
             Write::put(table, key(self.request), self)?
                 .only_if("attribute_not_exists(#pk) OR #state = :queued")
                 .bind("queued", State::Queued)?,
-            Write::put(table, Key::new(pointers(self.account), due::row(self.created, self.request)), &pointer)?,
+            Write::put(table, self.pointer(), &pointer)?,
         ])
     }
 
-    /// The write that puts its next state, on the condition that nobody changed it since it was read.
-    pub fn change(&self, db: &Db, next: &Action) -> Result<Write, StoreError> {
-        Write::put(&db.tables.messages, key(self.request), next)?
-            .only_if("#revision = :before")
-            .bind("before", self.revision)
+    fn pointer(&self) -> Key {
+        Key::new(pointers(self.account), due::row(self.created, self.request))
+    }
+
+    /// The writes that put its next state, on the condition that nobody changed it since it was read; that condition is the first
+    /// one's. Who looks for open actions does not come by those that are over.
+    pub fn change(&self, db: &Db, next: &Action) -> Result<Vec<Write>, StoreError> {
+        let table = &db.tables.messages;
+        let put =
+            Write::put(table, key(self.request), next)?.only_if("#revision = :before").bind("before", self.revision)?;
+        let done = next.state.is_over().then(|| Write::delete(table, self.pointer()));
+        Ok(std::iter::once(put).chain(done).collect())
     }
 
     /// The write by which a message at the provider becomes this action's. Refused if it is another's: two actions may send the same

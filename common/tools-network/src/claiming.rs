@@ -168,7 +168,7 @@ pub async fn claim(toolbox: &Toolbox, claiming: Claiming<'_>, kind: Kind) -> Res
 pub async fn stay_awake(db: &Db, account: &Account, now: base::clock::Timestamp) -> Result<(), ApiError> {
     if let Some(next) = account.used(now) {
         // Whoever changes it meanwhile knows that it is used.
-        db.write_if(account.change(db, &next)?).await?;
+        account.save(db, &next).await?;
     }
     Ok(())
 }

@@ -14,9 +14,11 @@ use crate::intent::{self, Event, Intent, Status};
 use crate::providers::{self, Login, Member, Provider};
 use crate::view;
 
-/// Links that an agent gets in a UTC day, and that the deployment gives.
+/// Links that an agent gets in a UTC day, that the deployment gives, and that it gives to agents without money behind them: wallets
+/// cost nothing, and theirs must not use up everybody's.
 const LINKS_A_DAY: u32 = 10;
 const ALL_LINKS_A_DAY: u32 = 200;
+pub const STRANGERS_LINKS_A_DAY: u32 = 160;
 /// A change that others keep overtaking is given up after so many tries.
 const TRIES: usize = 4;
 
@@ -47,8 +49,17 @@ pub async fn begin(toolbox: &Toolbox, wanted: &Wanted<'_>) -> Result<Value, ApiE
             &format!("an agent has at most {MOST} accounts"),
         ));
     }
+    if wanted.again.is_none() && is_full(toolbox, &*provider).await? {
+        return Err(refusal(
+            StatusCode::CONFLICT,
+            "too_many_accounts",
+            "this service has as many accounts as its operator allows (NETWORK_ACCOUNTS)",
+        ));
+    }
+    let has_money = ledger::account::load(db, wanted.agent).await?.is_proven();
+    let of_all = if has_money { ALL_LINKS_A_DAY } else { STRANGERS_LINKS_A_DAY };
     for (counter, most) in
-        [(format!("RATE#network:{}", wanted.agent), LINKS_A_DAY), ("RATE#network".to_owned(), ALL_LINKS_A_DAY)]
+        [(format!("RATE#network:{}", wanted.agent), LINKS_A_DAY), ("RATE#network".to_owned(), of_all)]
     {
         if !daily::take(db, counter, most, now).await? {
             return Err(ApiError::Later {
@@ -92,7 +103,7 @@ pub async fn begin(toolbox: &Toolbox, wanted: &Wanted<'_>) -> Result<Value, ApiE
 async fn gone(db: &Db, account: Account, now: base::clock::Timestamp) -> Result<(), StoreError> {
     if let Some(next) = account.told(Word::Deleted, now) {
         // Whoever was faster knows more.
-        db.write_if(account.change(db, &next)?).await?;
+        account.save(db, &next).await?;
     }
     Ok(())
 }
@@ -109,6 +120,20 @@ pub fn connect_required() -> ApiError {
 
 fn refusal(status: StatusCode, code: &'static str, message: &str) -> ApiError {
     ApiError::Tool { status, code, message: message.to_owned() }
+}
+
+/// Most accounts of all agents at a provider: of those that bill each account, as many as the operator pays for.
+fn most_at(toolbox: &Toolbox, provider: &dyn Provider) -> u32 {
+    if provider.is_billed() { toolbox.config.network_accounts } else { u32::MAX }
+}
+
+/// Whether there is no room for another account at the provider.
+async fn is_full(toolbox: &Toolbox, provider: &dyn Provider) -> Result<bool, StoreError> {
+    if !provider.is_billed() {
+        return Ok(false);
+    }
+    let open = account::open_at(&toolbox.db, provider.name()).await?;
+    Ok(open >= i64::from(most_at(toolbox, provider)))
 }
 
 async fn open_accounts(db: &Db, agent: AgentId) -> Result<usize, StoreError> {
@@ -208,16 +233,16 @@ async fn judge(
             ..account.clone()
         };
         let change = account.change(db, &next)?;
-        return Ok(Ok((next, vec![change])));
+        return Ok(Ok((next, change)));
     }
     if before.as_ref().is_some_and(Account::is_open) {
         return Ok(Err((Event::Refused, "duplicate_member")));
     }
-    if open_accounts(db, intent.agent).await? >= MOST {
+    if open_accounts(db, intent.agent).await? >= MOST || is_full(toolbox, provider).await? {
         return Ok(Err((Event::Refused, "too_many_accounts")));
     }
     let account = new_account(intent, provider.name(), upstream, member, now);
-    let mut writes = account.connect(db)?;
+    let mut writes = account.connect(db, most_at(toolbox, provider))?;
     writes.push(take_member(db, &account, before.as_ref())?);
     Ok(Ok((account, writes)))
 }

@@ -62,7 +62,7 @@ pub async fn account_status(toolbox: &Toolbox, provider: &str, body: &Map<String
     for _ in 0..5 {
         let Some(account) = account::of_upstream(db, provider, text("account_id")).await? else { return Ok(()) };
         let Some(next) = account.told(word, now) else { return Ok(()) };
-        if db.write_if(account.change(db, &next)?).await? {
+        if account.save(db, &next).await? {
             if let Some(note) = notices::of(db, &next, now)? {
                 db.write(note).await?;
             }

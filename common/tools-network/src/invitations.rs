@@ -2,7 +2,8 @@
 //!
 //! | item (table messages) | key |
 //! |---|---|
-//! | an invitation | `NETINVITES#<account>` / `<invitation>` |
+//! | an invitation | `NETINVITATION#<account>` / `<invitation>` |
+//! | its place among them ([`pages`]) | `NETINVITES#<account>` / `<time>#<invitation>` |
 //! | the open invitation of a member | `NETINVITED#<account>` / `<SHA-256 of the profile>` |
 //! | the invitation with the provider's id | `NETINVITED#<account>` / `ID#<SHA-256 of the id>` |
 
@@ -12,16 +13,15 @@ use base::clock::Timestamp;
 use base::digest::sha256;
 use base::ids::{RequestId, uuid_of};
 use platform::http::ApiError;
-use platform::store::db::Query;
 use platform::store::{Db, Key, StoreError, Write};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tools::lock;
 use uuid::Uuid;
 
+use crate::pages::{self, Asked, Look};
+
 const KEPT: Duration = Duration::from_secs(180 * 24 * 3600);
-/// Most that are listed of an account. It may send 25 a day.
-const MOST: usize = 2_000;
 
 pub const STATUSES: &[&str] = &["queued", "sent", "pending", "accepted", "withdrawn", "failed"];
 
@@ -113,6 +113,7 @@ impl Invitation {
                 .only_if("attribute_not_exists(#is_open) OR #is_open = :no OR #invitation = :left")
                 .bind("no", false)?
                 .bind("left", left.unwrap_or(self.id))?,
+            pages::put(db, &list_of(account), self.created, self.id, Some(self.expires))?,
         ])
     }
 
@@ -155,7 +156,12 @@ pub fn id_of(request: RequestId) -> Uuid {
 }
 
 fn key(account: Uuid, id: Uuid) -> Key {
-    Key::new(format!("NETINVITES#{account}"), id.to_string())
+    Key::new(format!("NETINVITATION#{account}"), id.to_string())
+}
+
+/// The list of an account's invitations, by when they were bought.
+fn list_of(account: Uuid) -> String {
+    format!("NETINVITES#{account}")
 }
 
 /// Names a member the same however the owner writes it: with or without the address of the profile, and an id in any of its forms.
@@ -239,23 +245,37 @@ async fn accept(db: &Db, account: Uuid, invitation: &Invitation, now: Timestamp)
     }
 }
 
-/// Invitations of an account, the newest first.
+/// What of the invitations is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Choice<'a> {
+    pub status: Option<&'a str>,
+    pub changed_since: Option<Timestamp>,
+}
+
+impl Choice<'_> {
+    fn look(&self, one: &Invitation) -> Look {
+        let is_taken = self.status.is_none_or(|status| json!(one.status) == status)
+            && self.changed_since.is_none_or(|since| one.updated >= since);
+        if is_taken { Look::Take } else { Look::Pass }
+    }
+}
+
+/// A page of an account's invitations, the newest first, and the cursor of the next one. It may have fewer than `limit` although there
+/// are more.
+///
+/// # Errors
+/// 400 `invalid_cursor`
 pub async fn list(
     db: &Db,
     account: Uuid,
-    status: Option<&str>,
-    changed_since: Option<Timestamp>,
+    choice: &Choice<'_>,
+    cursor: Option<&str>,
     limit: usize,
-) -> Result<Vec<Invitation>, ApiError> {
-    let query = Query::new(&db.tables.messages, "#pk = :pk", MOST).bind("pk", format!("NETINVITES#{account}"))?;
-    let mut all: Vec<Invitation> = db.query(query.latest()).await?;
-    all.retain(|one| {
-        status.is_none_or(|status| json!(one.status) == status)
-            && changed_since.is_none_or(|since| one.updated >= since)
-    });
-    all.sort_by_key(|one| (std::cmp::Reverse(one.created), one.id));
-    all.truncate(limit);
-    Ok(all)
+) -> Result<(Vec<Invitation>, Option<String>), ApiError> {
+    let is_plain = choice.status.is_none() && choice.changed_since.is_none();
+    let asked = Asked { partition: &list_of(account), cursor, limit, is_plain };
+    pages::page(db, &asked, |id| key(account, id), |one: &Invitation| one.created, |one: &Invitation| choice.look(one))
+        .await
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | [`events`] | what a provider posts |
 //! | [`limits`] | how much an account may do in a day |
 //! | [`invitations`] | invitations and what became of them |
+//! | [`pages`] | lists in the order of time |
 //! | [`revoke`], [`idle`] | how an account is given up |
 //! | [`settle`] | what the operator says of an action whose fate is unknown |
 //!
@@ -24,6 +25,7 @@ pub mod intent;
 pub mod invitations;
 pub mod limits;
 mod notices;
+pub mod pages;
 pub mod providers;
 pub mod revoke;
 pub mod settle;

@@ -163,17 +163,32 @@ pub async fn headroom(db: &Db, account: &Account, limit: Limit, now: Timestamp) 
         let counts: Option<Counts> = db.get_latest(&db.tables.messages, window.key(account.counted(), limit)).await?;
         left.push(Headroom::of(most, counts.unwrap_or_default(), window));
     }
-    let least = left.into_iter().min_by_key(|left| (left.remaining(), std::cmp::Reverse(left.resets_at)));
+    least(left.into_iter())
+}
+
+/// What is left of the window that has less.
+fn least(left: impl Iterator<Item = Headroom>) -> Result<Headroom, StoreError> {
+    let least = left.min_by_key(|left| (left.remaining(), std::cmp::Reverse(left.resets_at)));
     least.ok_or_else(|| StoreError::new("a limit has no window"))
 }
 
-/// `limits` of an account.
+/// `limits` of an account, read at once.
 pub async fn view(db: &Db, account: &Account, now: Timestamp) -> Result<Value, StoreError> {
-    let mut all = serde_json::Map::new();
+    let of = |limit| windows(limit, account.tier, now).into_iter().map(move |(window, most)| (limit, window, most));
+    let all: Vec<(Limit, Window, u32)> = Limit::ALL.into_iter().flat_map(of).collect();
+    let keys: Vec<Key> = all.iter().map(|(limit, window, _)| window.key(account.counted(), *limit)).collect();
+    let counts: Vec<Option<Counts>> = db.batch_get(&db.tables.messages, &keys, true).await?;
+    let left: Vec<(Limit, Headroom)> = all
+        .into_iter()
+        .zip(counts)
+        .map(|((limit, window, most), counts)| (limit, Headroom::of(most, counts.unwrap_or_default(), window)))
+        .collect();
+    let mut view = serde_json::Map::new();
     for limit in Limit::ALL {
-        all.insert(limit.name().to_owned(), headroom(db, account, limit, now).await?.view());
+        let left = least(left.iter().filter(|(of, _)| *of == limit).map(|(_, left)| *left))?;
+        view.insert(limit.name().to_owned(), left.view());
     }
-    Ok(Value::Object(all))
+    Ok(Value::Object(view))
 }
 
 /// Refuses what the limit does not allow now.

@@ -10,7 +10,7 @@ use crate::account::{Account, Status, Word};
 /// Notes that the network has logged an account out, and tells its owner.
 pub async fn logged_out(db: &Db, account: &Account, now: Timestamp) -> Result<(), StoreError> {
     let Some(next) = account.told(Word::Credentials, now) else { return Ok(()) };
-    if db.write_if(account.change(db, &next)?).await?
+    if account.save(db, &next).await?
         && let Some(note) = of(db, &next, now)?
     {
         db.write(note).await?;

@@ -26,7 +26,7 @@ pub async fn revoke(toolbox: &Toolbox, queue: &dyn Queue, account: &Account) -> 
     for _ in 0..10 {
         let Some(account) = &latest else { return Ok(None) };
         let Some(next) = account.revoked(now) else { break };
-        db.write_if(account.change(db, &next)?).await?;
+        account.save(db, &next).await?;
         latest = account::load(db, account.agent, account.id).await?;
     }
     let Some(account) = latest.filter(|account| !account.is_open()) else {

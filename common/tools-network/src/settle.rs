@@ -104,7 +104,7 @@ pub async fn settle(
             known => return Ok(Settled::Known(known)),
         };
         let Some((next, more)) = change else { return Ok(Settled::NotYet) };
-        let mut writes = vec![action.change(db, &next)?];
+        let mut writes = action.change(db, &next)?;
         writes.extend(more);
         match db.apply(writes).await {
             Ok(()) => {

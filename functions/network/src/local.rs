@@ -91,7 +91,9 @@ pub async fn publish(State(gate): Shared, headers: HeaderMap, body: Body) -> Res
     let answer = async {
         let body = object(&headers, body).await?;
         let body = input::validate_all(api::operations::network::POST, &[], &body).map_err(ApiError::InvalidRequest)?;
-        let (_, me) = member(&gate, &headers, Scope::Write).await?;
+        let (caller, me) = member(&gate, &headers, Scope::Write).await?;
+        // A post is free, and kept for more than a year.
+        limits::take(&gate.app, Subject::Agent(caller.agent), Class::Publish).await?;
         let text = body.get("text").and_then(Value::as_str).unwrap_or_default();
         toolbox(&gate).judge.judge(&[("text", text)]).await?;
         let post = members::publish(&gate.app.db, me.id, text, gate.app.clock.now()).await?;

@@ -146,13 +146,18 @@ pub async fn invitations(
     let answer = async {
         let mut params = Params::of(query.as_deref());
         let limit = params.integer("limit", 1, LARGEST_PAGE).unwrap_or(USUAL_PAGE);
-        let status = params.choice("status", STATUSES);
-        let changed_since = params.time("changed_since");
+        let cursor = params.short_text("cursor", MAX_CURSOR);
+        let choice =
+            invited::Choice { status: params.choice("status", STATUSES), changed_since: params.time("changed_since") };
         params.check()?;
         let (caller, account) = own(&gate, &headers, Scope::Read, &id).await?;
-        let found = invited::list(&gate.app.db, account.id, status, changed_since, limit).await?;
+        let (found, next) = invited::list(&gate.app.db, account.id, &choice, cursor.as_deref(), limit).await?;
         let views: Vec<Value> = found.iter().map(invited::Invitation::view).collect();
-        counted(&gate, &caller, &json!({"invitations": views})).await
+        let mut body = json!({"invitations": views, "has_more": next.is_some()});
+        if let Some(next) = next {
+            body["next_cursor"] = json!(next);
+        }
+        counted(&gate, &caller, &body).await
     };
     respond(answer.await)
 }

@@ -271,6 +271,12 @@ static MESSAGES: &[Member] = &[
     has("sync_state", SYNC_STATE),
 ];
 
+static INVITATIONS: &[Member] = &[
+    has("invitations", Shape::List(&Shape::Ref(&INVITATION))),
+    may("next_cursor", Shape::Text),
+    has("has_more", Shape::Bool),
+];
+
 static POSTED: &[Member] = &[
     has("post_id", Shape::Uuid),
     has("text", Shape::Text),
@@ -399,7 +405,10 @@ pub static OPERATIONS: &[Operation] = &[
         .refuses(&[NO_ACCOUNT, (400, "invalid_cursor")])
         .beyond_schema("`since` is a time, and `cursor` comes from a page"),
     Operation::get("/v1/tools/linkedin/accounts/{id}/messages", "listLinkedInMessages", "Messages of an account, newest first")
-        .about("Kept for 30 days after they were read here. A page may have fewer than `limit` although there are more.")
+        .about(
+            "Kept for 30 days after they were read here. A page may have fewer than `limit` although there are more: with filters, \
+             none perhaps. `next_cursor` goes on.",
+        )
         .auth(Auth::Agent)
         .query(&[
             Field::optional("conversation_id", ID, "Only those of this conversation"),
@@ -418,11 +427,12 @@ pub static OPERATIONS: &[Operation] = &[
         .query(&[
             Field::optional("status", Kind::Choice(STATUSES), "Only those"),
             Field::optional("changed_since", WHEN, "Only those that changed at this time or later; ISO 8601"),
+            CURSOR,
             LIMIT_OF_PAGE,
         ])
-        .answers(&[Answer::ok("Invitations", Shape::Object(&[has("invitations", Shape::List(&Shape::Ref(&INVITATION)))]))])
-        .refuses(&[NO_ACCOUNT])
-        .beyond_schema("`changed_since` is a time"),
+        .answers(&[Answer::ok("Invitations", Shape::Object(INVITATIONS))])
+        .refuses(&[NO_ACCOUNT, (400, "invalid_cursor")])
+        .beyond_schema("`changed_since` is a time, and `cursor` comes from a page"),
     Operation::get("/v1/tools/linkedin/accounts/{id}/invitations/{invitation}", "getLinkedInInvitation", "One invitation")
         .auth(Auth::Agent)
         .answers(&[Answer::ok("The invitation", Shape::Ref(&INVITATION))])

@@ -72,6 +72,9 @@ pub struct Config {
     /// `OWN_TOOLS`: the operator's own HTTP services and MCP servers that are sold as tools, as JSON (docs/SELLING.md). Default:
     /// none.
     pub own_tools: Option<String>,
+    /// `NETWORK_ACCOUNTS`: most open accounts of all agents at a provider of the professional network that bills each of them, from 1
+    /// to a million. Default 100.
+    pub network_accounts: u32,
     /// `GOODS_SELLERS`: who may sell goods here.
     pub goods_sellers: GoodsSellers,
     pub chain: ChainConfig,
@@ -511,6 +514,7 @@ impl Config {
             marketplace: env.parsed("MARKETPLACE").unwrap_or(true),
             registration: env.registration(),
             own_tools: env.text("OWN_TOOLS"),
+            network_accounts: u32::try_from(env.number("NETWORK_ACCOUNTS", 100, 1..=1_000_000)).unwrap_or(100),
             goods_sellers: env.goods_sellers(),
             chain,
             payments,
@@ -932,6 +936,7 @@ mod tests {
             ("ESPEAK_PATH", "/nowhere/espeak-ng"),
             ("VOICE_DAILY_MINUTES", "0"),
             ("HOST_PLACES", "1"),
+            ("NETWORK_ACCOUNTS", "0"),
         ])
         .unwrap_err();
         let text = errors.to_string();
@@ -965,6 +970,7 @@ mod tests {
             "ESPEAK_PATH",
             "VOICE_DAILY_MINUTES",
             "HOST_PLACES",
+            "NETWORK_ACCOUNTS",
         ] {
             assert!(text.contains(name), "{name} in {text}");
         }

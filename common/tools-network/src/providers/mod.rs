@@ -288,6 +288,9 @@ pub trait Provider: Send + Sync {
 
     fn source(&self) -> Source;
 
+    /// Whether the operator pays it for each account.
+    fn is_billed(&self) -> bool;
+
     /// The pause between two actions of one account.
     fn pace(&self, kind: Kind) -> Duration;
 

@@ -33,7 +33,7 @@ impl Work<'_> {
     pub(super) async fn sent(&self, action: &Action, ids: &Ids) -> Result<Option<Moved>, Stop> {
         let Some(mut next) = action.after(Event::Done, self.now()) else { return self.latest(action).await.map(Some) };
         next.ids = ids.clone();
-        let mut writes = vec![action.change(self.db(), &next)?];
+        let mut writes = action.change(self.db(), &next)?;
         writes.extend(self.settled(action, true)?);
         if let Some(message) = &ids.message {
             writes.push(action.own(self.db(), message)?);

@@ -101,7 +101,7 @@ impl Work<'_> {
 
     /// Writes the action's next state, with what belongs to it.
     pub(super) async fn put(&self, action: &Action, next: Action, more: Vec<Write>) -> Result<Moved, Stop> {
-        let mut writes = vec![action.change(self.db(), &next)?];
+        let mut writes = action.change(self.db(), &next)?;
         writes.extend(more);
         match self.db().apply(writes).await {
             Ok(()) => Ok(Moved::to(next)),

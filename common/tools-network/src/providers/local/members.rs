@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a member | `NETLOCAL#<member>` / `MEMBER` |
 //! | a connection, in both directions | `NETLOCAL#<member>` / `LINK#<other>` |
-//! | an invitation, at who is invited | `NETLOCAL#<member>` / `INVITE#<from>` |
+//! | an invitation that waits, at who is invited | `NETLOCAL#<member>` / `INVITE#<from>` |
 //! | a message, at each of both | `NETLOCAL#<member>` / `MSG#<time>#<id>` |
 //! | a post of a member | `NETLOCAL#<member>` / `POST#<time>#<id>` |
 //! | an account's login | `NETLOCAL#SESSION#<upstream>` / `SESSION` |
@@ -68,7 +68,6 @@ struct Invitation {
     to: Uuid,
     from_name: String,
     note: String,
-    status: String,
     at: Timestamp,
 }
 
@@ -283,14 +282,7 @@ pub async fn invite(
     if to == me.id || load(db, to).await?.is_none() {
         return Ok(Err(Gone::NoSuchMember));
     }
-    let invitation = Invitation {
-        from: me.id,
-        to,
-        from_name: me.name.clone(),
-        note: note.to_owned(),
-        status: "pending".to_owned(),
-        at: now,
-    };
+    let invitation = Invitation { from: me.id, to, from_name: me.name.clone(), note: note.to_owned(), at: now };
     let id = format!("{to}.{}", me.id);
     let ids = Ids { invitation: Some(id.clone()), at: Some(now), ..Ids::default() };
     let put = Write::put(&db.tables.messages, invitation_key(to, me.id), &invitation)?;
@@ -307,18 +299,16 @@ pub async fn withdraw(
     now: Timestamp,
 ) -> Result<Result<(), Gone>, StoreError> {
     let to = id.split_once('.').and_then(|(to, _)| Uuid::try_parse(to).ok()).unwrap_or_default();
-    let moved = move_invitation(db, (to, me.id), "withdrawn", now)?;
+    let taken = take_invitation(db, (to, me.id))?;
     // After a crash, the next run finds by its key that it was done.
     let ids = Ids { at: Some(now), ..Ids::default() };
-    Ok(if once(db, &[remember(db, key, ids, now)?, moved]).await? { Ok(()) } else { Err(Gone::NotPending) })
+    Ok(if once(db, &[remember(db, key, ids, now)?, taken]).await? { Ok(()) } else { Err(Gone::NotPending) })
 }
 
-fn move_invitation(db: &Db, (to, from): (Uuid, Uuid), status: &str, now: Timestamp) -> Result<Write, StoreError> {
-    Write::update(&db.tables.messages, invitation_key(to, from), "SET #status = :status, #at = :now")
-        .only_if("#status = :pending")
-        .bind("status", status)?
-        .bind("pending", "pending")?
-        .bind("now", now)
+/// The write that takes an invitation from who is invited, if it is there. What is answered is not kept: the invitations of others
+/// would not be shown any more behind it.
+fn take_invitation(db: &Db, (to, from): (Uuid, Uuid)) -> Result<Write, StoreError> {
+    Write::delete(&db.tables.messages, invitation_key(to, from)).only_if("#from = :from").bind("from", from)
 }
 
 /// Accepts an invitation: its id. `None`: none is pending.
@@ -328,7 +318,7 @@ pub async fn accept(db: &Db, me: &Member, from: Uuid, now: Timestamp) -> Result<
     let link = |of: Uuid, to: &Member| {
         Write::put(table, link_key(of, to.id), &Link { other: to.id, name: to.name.clone(), at: now })
     };
-    let writes = [move_invitation(db, (me.id, from), "accepted", now)?, link(me.id, &other)?, link(from, me)?];
+    let writes = [take_invitation(db, (me.id, from))?, link(me.id, &other)?, link(from, me)?];
     Ok(once(db, &writes).await?.then(|| format!("{}.{from}", me.id)))
 }
 
@@ -365,8 +355,8 @@ pub async fn overview(db: &Db, me: &Member) -> Result<Value, StoreError> {
     let invitations: Vec<Invitation> = db.query(Query::prefixed(table, &pk, "INVITE#", MOST_SHOWN)?.latest()).await?;
     let links: Vec<Link> = db.query(Query::prefixed(table, &pk, "LINK#", MOST_SHOWN)?.latest()).await?;
     let posts: Vec<Post> = db.query(Query::prefixed(table, &pk, "POST#", 20)?.newest_first().latest()).await?;
-    let pending = invitations.iter().filter(|invitation| invitation.status == "pending");
-    let pending: Vec<Value> = pending
+    let pending: Vec<Value> = invitations
+        .iter()
         .map(|one| json!({"from": one.from, "name": one.from_name, "note": one.note, "created_at": one.at.to_string()}))
         .collect();
     let mut own = Vec::new();

@@ -144,6 +144,10 @@ impl Provider for Local<'_> {
         Source::embedded(SOURCE)
     }
 
+    fn is_billed(&self) -> bool {
+        false
+    }
+
     fn pace(&self, _: Kind) -> Duration {
         Duration::ZERO
     }

@@ -220,6 +220,10 @@ impl Provider for Unipile<'_> {
         Source::upstream(NAME, None)
     }
 
+    fn is_billed(&self) -> bool {
+        true
+    }
+
     fn pace(&self, kind: Kind) -> Duration {
         match kind {
             Kind::Reply | Kind::Message | Kind::React | Kind::ProfileView => Duration::from_secs(12),
