@@ -10,6 +10,7 @@ mod email;
 mod followers;
 mod goals;
 mod knowledge;
+mod network;
 mod sdks;
 mod selling;
 mod settling;
