@@ -1,7 +1,7 @@
 #!/bin/sh
 # Buys one call with the published x402 client, waits for the job if there is one, and prints the result.
 # Usage: buy.sh [--json] PATH [BODY] (--json: one line, also on a terminal. WAIT=seconds to wait for a job, default 300; 0 prints
-# the first answer. PAYER=4: the stack's fourth payer pays, not the third)
+# the first answer. PAYER=4: the stack's fourth payer pays, not the third. KEY=again: the Idempotency-Key, else a new one)
 set -eu
 cd "$(dirname "$0")/.."
 stack=${STACK:-.local/stack.json}

@@ -1,7 +1,8 @@
 // Buys one thing with the stock x402 v2 client and prints the answer: the body on stdout, what happens meanwhile on stderr.
 // What takes its time (202) is polled until it is done, at most WAIT seconds (300; 0 to print the 202 itself).
-// Usage: node buy.mjs [--json] PATH BODY STACK_JSON (the third of its payers pays, or the one of PAYER: 1 is the first; --json:
-// one line, also on a terminal)
+// Usage: node buy.mjs [--json] PATH BODY STACK_JSON (the third of its payers pays, or the one of PAYER: 1 is the first; KEY: the
+// Idempotency-Key; --json: one line, also on a terminal)
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ExactEvmScheme } from '@x402/evm';
 import { decodePaymentResponseHeader, wrapFetchWithPaymentFromConfig } from '@x402/fetch';
@@ -19,8 +20,8 @@ const fetchAndPay = wrapFetchWithPaymentFromConfig(fetch, { schemes, spendContro
 
 // The wallet is named when the price is asked for: one that has a phone number is not asked to pay for another. An identity
 // check wants its proof, too, beside the payment. One proof serves for both requests, and with read scope spends no credits.
-const buy = async (caller) =>
-  fetchAndPay(stack.base_url + path, { method: 'POST', headers: { 'content-type': 'application/json', ...caller }, body });
+const headers = { 'content-type': 'application/json', 'idempotency-key': process.env.KEY ?? randomUUID() };
+const buy = async (caller) => fetchAndPay(stack.base_url + path, { method: 'POST', headers: { ...headers, ...caller }, body });
 let answer = await buy(await proof(account, stack.service_name, 'read'));
 let said = await answer.json();
 // A proof for reading is refused, before any price, where a wallet gets something of its own: a number needs none.
