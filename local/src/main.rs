@@ -71,6 +71,8 @@ async fn run() -> Result<(), Error> {
     for (name, value) in file.into_values() {
         environment.entry(name).or_insert(value);
     }
+    // A developer's agents are a network of their own. A deployment names its network, or has none.
+    environment.entry("NETWORK_PROVIDERS".to_owned()).or_insert_with(|| "local".to_owned());
     if let Some(found) = environment.get("PATH").and_then(|path| espeak(path)) {
         environment.entry("ESPEAK_PATH".to_owned()).or_insert(found);
     }
