@@ -188,6 +188,16 @@ fn the_login_page_needs_no_scripts() {
     run(async { logs_in(&local_stack().await).await });
 }
 
+/// The same on a stack as `make run` starts it, which refuses what pages of other origins post.
+#[test]
+fn the_login_page_is_no_page_of_another_origin() {
+    run(async {
+        let stack =
+            stack_with(|options| options.with("NETWORK_PROVIDERS", "local").with("LOCAL_OPEN_TO_PAGES", "false")).await;
+        logs_in(&stack).await;
+    });
+}
+
 async fn logs_in(stack: &Stack) {
     let (Some(python), Some(browser)) = (installed("python").await, chromium().await) else { return };
     let ann = Agent::new(stack).await;
