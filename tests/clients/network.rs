@@ -185,31 +185,42 @@ fn the_commands_of_the_manual_work_in_their_order() {
 /// A person opens the login link in a real browser without scripts, mistypes the code once, and is logged in.
 #[test]
 fn the_login_page_needs_no_scripts() {
+    run(async { logs_in(&local_stack().await).await });
+}
+
+/// The same on a stack as `make run` starts it, which refuses what pages of other origins post.
+#[test]
+fn the_login_page_is_no_page_of_another_origin() {
     run(async {
-        let (Some(python), Some(browser)) = (installed("python").await, chromium().await) else { return };
-        let stack = local_stack().await;
-        let ann = Agent::new(&stack).await;
-        let issued = ann.post("connect", &json!({"requested_actions": ["read", "view_profile"]})).await.json();
-        let code = ann.post("local/code", &json!({"name": "Ann"})).await.json();
-        let (wrong, right) = ("The code is wrong", "You are logged in");
-        let about = json!({
-            "browser": browser.url, "page": issued["url"], "codes": [["QQQQQQQQQQ", wrong], [code["code"], right]],
-        });
-        let mut command = Command::new(python.join(".venv/bin/python"));
-        let shown = lines(command.arg(python.join("network_login.py")), &about).await;
-        let [probe, form, again, done] = shown.as_slice() else { panic!("four pages, not {shown:?}") };
-        assert_eq!(probe["title"], "scripts are off");
-        let has = |page: &Value, words: &str| page["text"].as_str().is_some_and(|text| text.contains(words));
-        let asks = format!("The agent {} asks to use an account of this network", ann.payer.agent());
-        for words in ["Log in: Local network of this service", asks.as_str(), "It may then: read, view profile"] {
-            assert!(has(form, words) && has(again, words), "{words}: {shown:?}");
-        }
-        assert!(!has(form, wrong) && has(again, wrong) && has(done, right), "{shown:?}");
-        let intent = ann.get(&format!("connect/{}", issued["intent_id"].as_str().expect("an id"))).await.json();
-        assert_eq!(
-            (&intent["status"], &intent["account"]["display_name"], &intent["account"]["allowed_actions"]),
-            (&json!("completed"), &json!("Ann"), &json!(["read", "view_profile"])),
-            "{intent}"
-        );
+        let stack =
+            stack_with(|options| options.with("NETWORK_PROVIDERS", "local").with("LOCAL_OPEN_TO_PAGES", "false")).await;
+        logs_in(&stack).await;
     });
+}
+
+async fn logs_in(stack: &Stack) {
+    let (Some(python), Some(browser)) = (installed("python").await, chromium().await) else { return };
+    let ann = Agent::new(stack).await;
+    let issued = ann.post("connect", &json!({"requested_actions": ["read", "view_profile"]})).await.json();
+    let code = ann.post("local/code", &json!({"name": "Ann"})).await.json();
+    let (wrong, right) = ("The code is wrong", "You are logged in");
+    let about = json!({
+        "browser": browser.url, "page": issued["url"], "codes": [["QQQQQQQQQQ", wrong], [code["code"], right]],
+    });
+    let mut command = Command::new(python.join(".venv/bin/python"));
+    let shown = lines(command.arg(python.join("network_login.py")), &about).await;
+    let [probe, form, again, done] = shown.as_slice() else { panic!("four pages, not {shown:?}") };
+    assert_eq!(probe["title"], "scripts are off");
+    let has = |page: &Value, words: &str| page["text"].as_str().is_some_and(|text| text.contains(words));
+    let asks = format!("The agent {} asks to use an account of this network", ann.payer.agent());
+    for words in ["Log in: Local network of this service", asks.as_str(), "It may then: read, view profile"] {
+        assert!(has(form, words) && has(again, words), "{words}: {shown:?}");
+    }
+    assert!(!has(form, wrong) && has(again, wrong) && has(done, right), "{shown:?}");
+    let intent = ann.get(&format!("connect/{}", issued["intent_id"].as_str().expect("an id"))).await.json();
+    assert_eq!(
+        (&intent["status"], &intent["account"]["display_name"], &intent["account"]["allowed_actions"]),
+        (&json!("completed"), &json!("Ann"), &json!(["read", "view_profile"])),
+        "{intent}"
+    );
 }

@@ -116,6 +116,7 @@ def three_logins():
         one.account, one.member = account["id"], account["member_urn"]
         [listed] = one.client.list_linkedin_accounts()["accounts"]
         assert listed["id"] == one.client.get_linkedin_account(one.account)["id"] == one.account, listed
+        legs.take()
     unknown = raised(ToolError, lambda: ann.client.get_linkedin_account(bob.account))
     assert refusal(unknown) == (404, "account_not_found"), unknown
     legs.take()
