@@ -246,7 +246,7 @@ fn an_approval_link_decides_once() {
         for _ in 0..2 {
             let page = payer.client.get(&link, &[]).await;
             assert_eq!((page.status, page.header("cache-control")), (200, Some("no-store")));
-            assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(page.header("referrer-policy"), Some("same-origin"));
             assert_eq!(page.header("x-frame-options"), Some("DENY"));
             let policy = page.header("content-security-policy").unwrap();
             assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");

@@ -323,14 +323,14 @@ fn what_is_not_allowed_is_refused_before_a_price() {
 }
 
 #[test]
-fn of_fifty_parallel_invitations_the_limit_is_sent_and_charged() {
+fn of_two_hundred_parallel_invitations_the_limit_is_sent_and_charged() {
     run(async {
         let stack = local_stack().await;
         let ann = Agent::new(&stack).await;
         let (of_ann, _) = ann.joins("Ann").await;
         // Members who never log in elsewhere: their rows are enough.
         let db = &stack.app.db;
-        let members = join_all((0..50_u8).map(|index| {
+        let members = join_all((0..200_u8).map(|index| {
             let agent = base::ids::AgentId::from_bytes([index; 16]);
             tools_network::providers::local::members::join(db, agent, "M", "One of many", stack.app.clock.now())
         }))

@@ -69,7 +69,7 @@ async fn meets(python: &Path, stack: &Stack, version: &str, lacks: &[&str]) {
 }
 
 /// The tools that the MCP client lists by the words `linkedin` and `network`.
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 14] = [
     "agora_get_request",
     "agora_linkedin_invite",
     "agora_linkedin_invite_withdraw",
@@ -79,11 +79,14 @@ const TOOLS: [&str; 11] = [
     "agora_linkedin_reply",
     "agora_linkedin_sync",
     "agora_network_accounts",
+    "agora_network_connect",
+    "agora_network_connection",
     "agora_network_conversations",
+    "agora_network_invitations",
     "agora_network_messages",
 ];
 
-/// Two hosts with access tokens use every tool of the family. No tool connects an account: a person opens the link.
+/// Two hosts with access tokens use every tool of the family. Only the login is a person's.
 #[test]
 fn the_mcp_client_uses_network_accounts() {
     run(async {
@@ -91,7 +94,8 @@ fn the_mcp_client_uses_network_accounts() {
         let stack = local_stack().await;
         let (ann, bob, eve) = (Agent::new(&stack).await, Agent::new(&stack).await, Agent::new(&stack).await);
         let mut about = report::json(&stack);
-        for (name, agent) in [("ann", &ann), ("bob", &bob), ("eve", &eve)] {
+        about["ann"] = json!({"token": ann.token});
+        for (name, agent) in [("bob", &bob), ("eve", &eve)] {
             let (account, member) = agent.joins(name).await;
             about[name] = json!({"token": agent.token, "account": account, "member": member});
         }
@@ -104,7 +108,10 @@ fn the_mcp_client_uses_network_accounts() {
         let mut names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, TOOLS);
-        assert_eq!(step("accounts")["ids"], json!([about["ann"]["account"]]), "{}", step("accounts"));
+        let connection = step("connection");
+        assert_eq!(connection["status"], "completed", "{connection}");
+        assert_eq!(step("accounts")["ids"], json!([connection["account"]]), "{}", step("accounts"));
+        assert_eq!(step("invitations")["statuses"], json!(["withdrawn", "accepted"]), "{}", step("invitations"));
 
         // What cannot be taken back is not sold without a key, and under one key it is sent once.
         let refused = step("keyless");

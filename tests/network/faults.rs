@@ -235,14 +235,18 @@ fn of_two_hundred_parallel_invitations_a_free_member_sends_fifteen() {
         let long = json!({"account_id": account, "profile": "joe", "note": "x".repeat(201)});
         assert_eq!(agent.buy("invite", &long, "long").await.error(), (400, "invalid_request".to_owned()));
         let jobs: Vec<RequestId> = sold.iter().map(id_of).collect();
-        // Each step is shorter than a pause: it lets at most one go.
-        for step in 0..30 {
-            eventually("the jobs to rest", || async { stack.queue.is_idle().then_some(()) }).await;
-            assert!(unipile.made().len() <= step + 1, "step {step}: {:?}", unipile.made());
-            clock.advance(Duration::from_secs(80));
-            for job in &jobs {
-                queue::send_or_log(&*stack.queue, *job, None).await;
-            }
+        // The first is sent at once. Each of the others waits for its turn.
+        let mut turns = eventually("all turns", || async {
+            let actions = join_all(jobs.iter().map(|job| action::load(&stack.app.db, *job))).await;
+            actions.into_iter().map(|action| action.expect("a database")?.turn).collect::<Option<Vec<_>>>()
+        })
+        .await;
+        turns.sort();
+        assert!(turns.windows(2).all(|two| two[1] >= two[0].plus(Duration::from_secs(90))), "{turns:?}");
+        assert!(unipile.made().len() <= 1, "{:?}", unipile.made());
+        clock.advance(Duration::from_secs(3_600));
+        for job in &jobs {
+            queue::send_or_log(&*stack.queue, *job, None).await;
         }
         for job in &jobs {
             assert_eq!(agent.ended(&job.to_string()).await["result"]["status"], "sent");

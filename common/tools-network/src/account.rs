@@ -161,6 +161,9 @@ pub struct Account {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
     pub idle_revoke_at: Timestamp,
+    /// The provider has deleted the account, after it was given up here.
+    #[serde(default)]
+    pub forgotten: bool,
     /// Counts the writes.
     pub revision: u32,
 }

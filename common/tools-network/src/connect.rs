@@ -1,5 +1,7 @@
 //! How an account is connected: an intent with a link, the provider's callback, and the check of what it says.
 
+use std::time::Duration;
+
 use base::digest;
 use base::ids::{AgentId, random_uuid};
 use http::StatusCode;
@@ -19,6 +21,8 @@ use crate::view;
 const LINKS_A_DAY: u32 = 10;
 const ALL_LINKS_A_DAY: u32 = 200;
 pub const STRANGERS_LINKS_A_DAY: u32 = 160;
+/// A login that cannot be checked for so long after its link's time is refused: each look at it asks the provider.
+const CHECKED_FOR: Duration = Duration::from_secs(3600);
 /// A change that others keep overtaking is given up after so many tries.
 const TRIES: usize = 4;
 
@@ -168,12 +172,16 @@ pub async fn verify(toolbox: &Toolbox, mut intent: Intent) -> Result<Intent, Api
         let Some(upstream) = intent.upstream.clone().filter(|_| intent.status == Status::Verifying) else {
             return Ok(intent);
         };
+        let is_over = toolbox.clock.now() >= intent.expires_at.plus(CHECKED_FOR);
         let member = match provider.member(&upstream).await {
-            Ok(Some(Member { word: Word::Connecting, .. })) => return Ok(intent),
+            Ok(Some(Member { word: Word::Connecting, .. })) if !is_over => return Ok(intent),
             Ok(member) => member.filter(|member| member.word == Word::Ok),
             Err(error) => {
                 log::failure("a login could not be checked", &error.detail());
-                return Ok(intent);
+                if !is_over {
+                    return Ok(intent);
+                }
+                None
             }
         };
         let judged = judge(toolbox, &*provider, &intent, &upstream, member).await?;
@@ -271,6 +279,7 @@ fn new_account(
         last_status_at: Some(now),
         revoked_at: None,
         idle_revoke_at: now.plus(IDLE),
+        forgotten: false,
         revision: 0,
     }
 }

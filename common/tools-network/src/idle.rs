@@ -1,4 +1,5 @@
-//! Accounts that nobody uses are given up: each may cost the operator money by the month, and a grant that is forgotten is a risk.
+//! Accounts that nobody uses are given up: each may cost the operator money by the month, and a grant that is forgotten is a risk. One
+//! that was given up, and that its provider has not deleted, is deleted there.
 
 use platform::http::log;
 use platform::store::StoreError;
@@ -6,9 +7,8 @@ use serde_json::{Value, json};
 use tools::Toolbox;
 use tools::chore::{Chore, Done};
 
-use crate::account::{self, Place, SHARDS};
-use crate::notices;
-use crate::revoke::revoke;
+use crate::account::{self, Place, SHARDS, Status};
+use crate::{notices, revoke};
 
 /// Accounts of a partition that one run looks at.
 const AT_ONCE: usize = 20;
@@ -37,14 +37,18 @@ async fn look(toolbox: &Toolbox) -> Result<Done, StoreError> {
 /// Whether the account was given up. One that was used meanwhile is looked at later.
 async fn look_at(toolbox: &Toolbox, place: Place) -> Result<bool, StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let account = account::load(db, place.agent, place.account).await?.filter(account::Account::is_open);
+    let account = account::load(db, place.agent, place.account).await?;
     let mut given_up = false;
     if let Some(account) = account {
-        if account.idle_revoke_at > now {
+        if account.status == Status::Revoked {
+            revoke::forget(toolbox, &account).await?;
+        } else if !account.is_open() {
+            // The provider says that it is gone.
+        } else if account.idle_revoke_at > now {
             db.write(account::idle_row(db, place, account.idle_revoke_at)?).await?;
         } else {
             let queue = toolbox.job_queue.as_ref().ok_or_else(|| StoreError::new("no queue of jobs"))?;
-            let revoked = revoke(toolbox, &**queue, &account).await?;
+            let revoked = revoke::revoke(toolbox, &**queue, &account).await?;
             if let Some(revoked) = revoked
                 && let Some(note) = notices::of(db, &revoked.account, now)?
             {

@@ -1,5 +1,7 @@
 //! How an account is given up: its grant ends at once, actions that are not sent fail, and the provider's account is deleted.
 
+use std::time::Duration;
+
 use platform::http::log;
 use platform::store::{Queue, StoreError, jobs};
 use tools::Toolbox;
@@ -7,6 +9,9 @@ use tools::Toolbox;
 use crate::account::{self, Account};
 use crate::action::{self, State};
 use crate::providers;
+
+/// An account that its provider did not delete is tried again after this time.
+const AGAIN: Duration = Duration::from_secs(3600);
 
 /// What giving an account up came to.
 #[derive(Clone, Debug)]
@@ -38,13 +43,31 @@ pub async fn revoke(toolbox: &Toolbox, queue: &dyn Queue, account: &Account) -> 
     for action in &queued {
         jobs::wake(db, queue, action.request).await;
     }
-    let is_deleted = match providers::of(toolbox).filter(|provider| provider.name() == account.provider) {
+    let is_deleted = forget(toolbox, &account).await?;
+    let cancelled = queued.len();
+    Ok(Some(Revoked { account, cancelled, is_deleted }))
+}
+
+/// Deletes an account at its provider that was given up here, unless that was done before. What does not work now is tried again by
+/// the hourly look at idle accounts.
+pub(crate) async fn forget(toolbox: &Toolbox, account: &Account) -> Result<bool, StoreError> {
+    let (db, now) = (&toolbox.db, toolbox.clock.now());
+    if account.forgotten {
+        return Ok(true);
+    }
+    let provider = providers::of(toolbox).filter(|provider| provider.name() == account.provider);
+    let is_deleted = match provider {
         Some(provider) => provider.forget(&account.upstream).await.unwrap_or_else(|error| {
             log::failure("a revoked account stays at the network's provider", &error.detail());
             false
         }),
         None => false,
     };
-    let cancelled = queued.len();
-    Ok(Some(Revoked { account, cancelled, is_deleted }))
+    if is_deleted {
+        // Whoever changed it meanwhile has it deleted again, which does no harm.
+        account.save(db, &Account { forgotten: true, ..account.clone() }).await?;
+    } else {
+        db.write(account::idle_row(db, account.place(), now.plus(AGAIN))?).await?;
+    }
+    Ok(is_deleted)
 }

@@ -24,6 +24,7 @@ pub fn account() -> Account {
         last_status_at: None,
         revoked_at: None,
         idle_revoke_at: Timestamp::default(),
+        forgotten: false,
         revision: 0,
     }
 }

@@ -33,6 +33,7 @@ const KEY: Field = Field::optional(
 );
 const APPROVAL: Field = Field::optional("approval_id", SHORT, "Id of the approval that releases a held dial");
 const ACCOUNT: Field = Field::required("account_id", SHORT, "The account's id, from {network_accounts}");
+const NEXT: Field = Field::optional("cursor", SHORT, "next_cursor of the previous page");
 const GOAL: Field = Field::required("goal_id", SHORT, "The goal's id, from {compute} or {goals}");
 const JOB: Field = Field::required("job_id", SHORT, "The soul_job_id from the purchase of the service");
 
@@ -257,6 +258,24 @@ pub static READS: &[Read] = &[
         fields: &[GOAL],
     },
     Read {
+        name: "network_connect",
+        title: "Connect a network account",
+        about: "A login link for an account of the professional network. Its owner opens it and logs in; {network_connection} says what came of it",
+        group: "network",
+        method: Method::POST,
+        path: "/v1/tools/linkedin/connect",
+        fields: api::operations::network::CONNECT,
+    },
+    Read {
+        name: "network_connection",
+        title: "What came of a login link",
+        about: "Whether the owner has logged in with a link of {network_connect}, and the account then",
+        group: "network",
+        method: Method::GET,
+        path: "/v1/tools/linkedin/connect/{intent_id}",
+        fields: &[Field::required("intent_id", SHORT, "The intent's id, from {network_connect}")],
+    },
+    Read {
         name: "network_accounts",
         title: "Network accounts",
         about: "Your accounts at the professional network: what you may do with each, what is left of its limits, how far it is read",
@@ -274,7 +293,22 @@ pub static READS: &[Read] = &[
         path: "/v1/tools/linkedin/accounts/{account_id}/conversations",
         fields: &[
             ACCOUNT,
+            Field::optional("unread", Kind::Choice(&["true", "false"]), "true: only those with unread messages"),
             Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many conversations"),
+            NEXT,
+        ],
+    },
+    Read {
+        name: "network_invitations",
+        title: "Invitations of a network account",
+        about: "Invitations that {linkedin_invite} has sent, with what became of them, the latest first",
+        group: "network",
+        method: Method::GET,
+        path: "/v1/tools/linkedin/accounts/{account_id}/invitations",
+        fields: &[
+            ACCOUNT,
+            Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many invitations"),
+            NEXT,
         ],
     },
     Read {
@@ -288,6 +322,7 @@ pub static READS: &[Read] = &[
             ACCOUNT,
             Field::optional("conversation_id", SHORT, "Only of this one, as in {network_conversations}"),
             Field::optional("limit", Kind::Integer { min: 1, max: 100 }, "At most this many messages"),
+            NEXT,
         ],
     },
     Read {

@@ -1,6 +1,6 @@
 // Uses accounts of the professional network with the official MCP client: two hosts, each with the access token of an agent.
-// Usage: node network.mjs STACK_JSON. The file also has `ann`, `bob` and `eve`, each with `token`, `account` and `member`. Prints one
-// line of JSON for each step.
+// Usage: node network.mjs STACK_JSON. The file also has `ann`, `bob` and `eve`, each with `token`; `bob` and `eve` have `account` and
+// `member`, too: Ann connects here. Prints one line of JSON for each step.
 import { readFileSync } from 'node:fs';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
@@ -59,6 +59,14 @@ class Host {
 const [anns, bobs] = [new Host(ann), new Host(bob)];
 say('tools', { names: await anns.connect() });
 await bobs.connect();
+// The owner of Ann's account logs in by hand, with the link that Ann has asked for.
+const plain = async (name, input) => (await anns.client.callTool({ name: `agora_${name}`, arguments: input })).structuredContent;
+const issued = await plain('network_connect', { requested_actions: ['read', 'reply', 'view_profile', 'react', 'invite'] });
+const { code } = await anns.byHand('code', { name: 'ann' });
+await fetch(issued.url, { method: 'POST', body: new URLSearchParams({ code }) });
+const { status, account } = await plain('network_connection', { intent_id: issued.intent_id });
+Object.assign(ann, { account: account.id, member: account.member_urn });
+say('connection', { status, account: account.id });
 // The list of accounts takes no arguments.
 const { structuredContent: listed } = await anns.client.callTool({ name: 'agora_network_accounts', arguments: {} });
 say('accounts', { ids: listed.accounts.map((account) => account.id) });
@@ -87,4 +95,6 @@ say('react', { job: await anns.buy('linkedin_react', { post_id: post, reaction_t
 const invited = await anns.buy('linkedin_invite', { profile: eve.member }, 'invite Eve');
 const withdrawn = await anns.buy('linkedin_invite_withdraw', { invitation_id: invited.result?.invitation_id }, 'withdraw');
 say('withdraw', { invited, job: withdrawn });
+const { invitations } = await anns.read('network_invitations');
+say('invitations', { statuses: invitations.map((invitation) => invitation.status) });
 await Promise.all([anns.client.close(), bobs.client.close()]);

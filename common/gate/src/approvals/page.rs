@@ -164,7 +164,8 @@ pub fn page(status: StatusCode, service: &str, title: &str, main: &str) -> Respo
     for (name, value) in [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),
-        (header::REFERRER_POLICY, "no-referrer"),
+        // Others are not told the link. With `no-referrer`, a browser would post the form as a page of nobody's origin.
+        (header::REFERRER_POLICY, "same-origin"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),

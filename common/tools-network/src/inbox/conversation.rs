@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::KEPT;
 use super::message::Message;
 use crate::providers::{Attendee, Chat, Heard};
 use crate::{pages, syncing};
@@ -41,6 +42,9 @@ pub struct Conversation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     described: Option<Timestamp>,
     updated: Timestamp,
+    /// With the last of its messages.
+    #[serde(default)]
+    expires: i64,
 }
 
 pub fn conversation_id(account: Uuid, chat: &str) -> Uuid {
@@ -73,6 +77,7 @@ impl Conversation {
             attendees_synced: false,
             described: None,
             updated: now,
+            expires: now.plus(KEPT).secs(),
         }
     }
 

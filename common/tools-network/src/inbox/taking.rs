@@ -35,12 +35,14 @@ pub async fn take(db: &Db, account: Uuid, heard: &Heard, by: By, now: Timestamp)
                 let Some(next) = known.again(heard, now) else {
                     return Ok(Taken { new_conversation, ..Taken::default() });
                 };
-                let key = Key::new(messages(account), at.row.clone());
-                vec![
-                    Write::put(&db.tables.messages, key, &next)?
-                        .only_if("#revision = :before")
-                        .bind("before", known.revision)?,
-                ]
+                let (table, key) = (&db.tables.messages, Key::new(messages(account), at.row.clone()));
+                let put = Write::put(table, key, &next)?.only_if("#revision = :before");
+                // Where it is and its conversation are kept as long.
+                let at = At { row: at.row.clone(), expires: next.expires };
+                let conversation = conversation_key(account, next.conversation);
+                let kept =
+                    Write::update(table, conversation, "SET #expires = :expires").bind("expires", next.expires)?;
+                vec![put.bind("before", known.revision)?, Write::put(table, at_key(next.id), &at)?, kept]
             }
             _ => insert(db, account, &fresh, at.is_some(), by)?,
         };
@@ -66,12 +68,12 @@ fn insert(db: &Db, account: Uuid, message: &Message, is_known: bool, by: By) -> 
     let count = Write::update(
         table,
         conversation_key(account, message.conversation),
-        "SET #updated = :now ADD #unread :unread",
+        "SET #updated = :now, #expires = :expires ADD #unread :unread",
     );
     Ok(vec![
         if is_known { put } else { put.only_if_new() },
         Write::put(table, Key::new(messages(account), at.row.clone()), message)?,
-        count.bind("now", message.updated)?.bind("unread", u8::from(unread))?,
+        count.bind("now", message.updated)?.bind("expires", message.expires)?.bind("unread", u8::from(unread))?,
         syncing::count(db, account, "message_count")?,
     ])
 }
