@@ -119,6 +119,52 @@ fn each_action_is_done_once_or_said_to_be_open() {
     });
 }
 
+/// What the network allows no more now, it has not done: that is not tried again at once, and paid back.
+#[test]
+fn a_limit_of_the_network_costs_nothing() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let stack = stack_with(|options| unipile.options(options)).await;
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-busy").await;
+        unipile.is(Mood::TooMany);
+        let job = agent.done("invite", &json!({"account_id": account, "profile": "jane"}), "once").await;
+        assert_eq!((&job["status"], &job["error_reason"]), (&json!("failed"), &json!("rate_limited")), "{job}");
+        assert_eq!((unipile.made().len(), spent(&stack, &agent).await), (1, 0));
+        let shown = agent.get(&format!("accounts/{account}")).await.json();
+        assert_eq!(shown["limits"]["invites"]["remaining"], 25, "{shown}");
+    });
+}
+
+/// A withdrawal that the network did not do is tried again: twice does no harm.
+#[test]
+fn a_withdrawal_that_was_not_done_is_tried_again() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let (stack, clock) = still(&unipile).await;
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-again").await;
+        let (path, body, before) = prepared(What::Withdraw, &unipile, &agent, &account, "acc-again").await;
+        clock.advance(Duration::from_secs(136));
+        unipile.is(Mood::ErrorBefore);
+        let made = unipile.made().len();
+        let id = id_of(&agent.buy(path, &body, "once").await);
+        eventually("two tries", || async { (unipile.made().len() - made >= 2).then_some(()) }).await;
+        eventually("a pause", || async {
+            let action = action::load(&stack.app.db, id).await.expect("a database")?;
+            (action.tries == 2 && action.state == State::Queued).then_some(())
+        })
+        .await;
+        assert_eq!(unipile.made().len() - made, 2, "it is not asked without a pause");
+        unipile.is(Mood::Good);
+        clock.advance(Duration::from_secs(3_600));
+        queue::send_or_log(&*stack.queue, id, None).await;
+        let job = agent.ended(&id.to_string()).await;
+        assert_eq!(job["result"]["status"], "withdrawn", "{job}");
+        assert_eq!(spent(&stack, &agent).await, before + 20_000);
+    });
+}
+
 /// A member who becomes a connection has accepted the invitation, also one whose fate was unknown.
 #[test]
 fn an_accepted_invitation_is_known() {

@@ -269,6 +269,8 @@ fn an_idle_account_is_given_up() {
         assert_eq!(busy.get(&format!("accounts/{of_busy}")).await.json()["status"], "connected");
         clock.advance(Duration::from_secs(10 * 24 * 3600 + 1));
         let toolbox = &stack.worker.toolbox;
+        unipile.keeps_accounts(true);
+        unipile.asked();
         for given_up in [json!({"given_up": 1}), Value::Null] {
             let done = (tools_network::idle::CHORE.run)(toolbox).await.expect("a database");
             assert_eq!(done.counts, given_up);
@@ -278,5 +280,14 @@ fn an_idle_account_is_given_up() {
             all["accounts"][0]["status"].as_str().expect("a status").to_owned()
         };
         assert_eq!((status(&idle).await.as_str(), status(&busy).await.as_str()), ("revoked", "connected"), "{of_idle}");
+        // What Unipile did not delete costs money: it is asked again an hour later, until it has deleted it.
+        let deletions = || unipile.asked().iter().filter(|asked| asked.method == "DELETE").count();
+        assert_eq!(deletions(), 1);
+        for (keeps, asked) in [(true, 1), (false, 1), (false, 0)] {
+            unipile.keeps_accounts(keeps);
+            clock.advance(Duration::from_secs(3_601));
+            (tools_network::idle::CHORE.run)(toolbox).await.expect("a database");
+            assert_eq!(deletions(), asked, "keeps: {keeps}");
+        }
     });
 }

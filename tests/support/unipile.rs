@@ -1,7 +1,9 @@
 //! A server with the documented interface of Unipile's API, version 1 (its reference and its SDK `unipile-node-sdk` 1.9.3, read
 //! 2026-11). It refuses what they do not allow, and a mood says how it fails.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod asked;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -11,14 +13,14 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use base::clock::{Clock, Timestamp};
-use base::encoding::percent_decoded;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use local::Options;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::Client;
+pub use asked::Asked;
 
 pub const KEY: &str = "the-key-of-unipile";
 /// What its webhooks carry.
@@ -39,20 +41,10 @@ pub enum Mood {
     ToldFirst,
     /// It answers 500 and has taken nothing.
     ErrorBefore,
+    /// It answers 429, because the network allows no more now.
+    TooMany,
     /// It has taken it, answers 500, and shows it to nobody.
     Hidden,
-}
-
-/// A request, as it came.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    pub method: String,
-    /// Decoded, behind `/api/v1/`.
-    pub path: Vec<String>,
-    pub query: BTreeMap<String, String>,
-    /// Without its parameters.
-    pub content_type: String,
-    pub fields: Map<String, Value>,
 }
 
 #[derive(Default)]
@@ -71,6 +63,8 @@ struct Book {
     gone: HashSet<String>,
     /// Accounts that are gone after so many more pages.
     going: HashMap<String, usize>,
+    /// It deletes no accounts now.
+    keeps: bool,
     /// Members who have become connections.
     friends: HashSet<String>,
     /// Cursors are these from now on.
@@ -145,6 +139,11 @@ impl Unipile {
         self.book().going.insert(account.to_owned(), pages);
     }
 
+    /// Whether it deletes no accounts now.
+    pub fn keeps_accounts(&self, keeps: bool) {
+        self.book().keeps = keeps;
+    }
+
     /// A member becomes a connection of every account.
     pub fn befriend(&self, member: &str) {
         self.book().friends.insert(member.to_owned());
@@ -201,65 +200,6 @@ fn error(status: StatusCode, kind: &str) -> Response {
         .into_response()
 }
 
-impl Asked {
-    fn read(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Asked {
-        let whole = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let content_type = whole.split(';').next().unwrap_or_default().trim().to_owned();
-        let fields = match whole.split_once("boundary=") {
-            Some((_, boundary)) => form(&String::from_utf8_lossy(body), boundary),
-            None => serde_json::from_slice(body).unwrap_or_default(),
-        };
-        let path = uri.path().trim_start_matches("/api/v1/").split('/').map(percent_decoded).collect();
-        let query = url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
-        Asked { method: method.to_string(), path, query, content_type, fields }
-    }
-
-    fn text(&self, name: &str) -> &str {
-        self.fields.get(name).and_then(Value::as_str).unwrap_or_default()
-    }
-
-    fn asks(&self, name: &str) -> &str {
-        self.query.get(name).map_or("", String::as_str)
-    }
-
-    /// That the query has these members, and no others but optional ones.
-    fn query_is(&self, required: &[&str], optional: &[&str]) -> Result<(), String> {
-        known(self.query.keys(), required, optional).map_err(|wrong| format!("in the query: {wrong}"))
-    }
-
-    fn body_is(&self, content_type: &str, required: &[&str], optional: &[&str]) -> Result<(), String> {
-        if self.content_type != content_type {
-            return Err(format!("content type {:?}, not {content_type}", self.content_type));
-        }
-        known(self.fields.keys(), required, optional).map_err(|wrong| format!("in the body: {wrong}"))
-    }
-}
-
-fn known<'a>(
-    names: impl Iterator<Item = &'a String> + Clone,
-    required: &[&str],
-    optional: &[&str],
-) -> Result<(), String> {
-    if let Some(missing) = required.iter().find(|name| !names.clone().any(|has| has == *name)) {
-        return Err(format!("no {missing}"));
-    }
-    let is_known = |name: &&String| required.contains(&name.as_str()) || optional.contains(&name.as_str());
-    match names.clone().find(|name| !is_known(name)) {
-        Some(unknown) => Err(format!("unknown {unknown}")),
-        None => Ok(()),
-    }
-}
-
-/// The fields of a multipart form.
-fn form(body: &str, boundary: &str) -> Map<String, Value> {
-    let part = |part: &str| {
-        let (head, value) = part.split_once("\r\n\r\n")?;
-        let name = head.split_once("name=\"")?.1.split_once('"')?.0;
-        Some((name.to_owned(), json!(value.strip_suffix("\r\n")?)))
-    };
-    body.split(&format!("--{boundary}")).filter_map(part).collect()
-}
-
 async fn serve(State(at): State<Unipile>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let asked = Asked::read(&method, &uri, &headers, &body);
     at.book().asked.push(asked.clone());
@@ -304,6 +244,9 @@ impl Unipile {
             ("GET", ["accounts", id]) => {
                 asked.query_is(&[], &[])?;
                 Json(self.account(id)).into_response()
+            }
+            ("DELETE", ["accounts", _]) if self.book().keeps => {
+                error(StatusCode::INTERNAL_SERVER_ERROR, "unexpected_error")
             }
             ("DELETE", ["accounts", _]) => Json(json!({"object": "AccountDeleted"})).into_response(),
             ("GET", ["accounts", _, "sync"]) => {
@@ -477,9 +420,9 @@ impl Unipile {
     ) -> Response {
         let mood = {
             let mut book = self.book();
-            let taken = if book.mood == Mood::ErrorBefore { "nothing" } else { text };
-            book.made.push((about.to_owned(), taken.to_owned()));
-            if !matches!(book.mood, Mood::ErrorBefore | Mood::Hidden) {
+            let takes = !matches!(book.mood, Mood::ErrorBefore | Mood::TooMany);
+            book.made.push((about.to_owned(), if takes { text } else { "nothing" }.to_owned()));
+            if takes && book.mood != Mood::Hidden {
                 shows(&mut book);
             }
             book.mood
@@ -489,6 +432,7 @@ impl Unipile {
             Mood::ErrorAfter | Mood::ErrorBefore | Mood::Hidden => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "unexpected_error")
             }
+            Mood::TooMany => error(StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
             Mood::Silent => {
                 tokio::time::sleep(Duration::from_secs(60)).await;
                 error(StatusCode::INTERNAL_SERVER_ERROR, "unexpected_error")

@@ -189,6 +189,9 @@ pub struct Action {
     /// The chat, member, post or invitation that the provider was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// Times that it could not be sent, and certainly was not.
+    #[serde(default)]
+    pub tries: u32,
     /// Its turn: not before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Timestamp>,
@@ -236,6 +239,7 @@ impl Action {
             created: now,
             since: now,
             target: None,
+            tries: 0,
             turn: None,
             invitation: None,
             ids: Ids::default(),
@@ -252,7 +256,15 @@ impl Action {
     /// The action after an event; `None`: the event does not belong to its state.
     #[must_use]
     pub fn after(&self, event: Event, now: Timestamp) -> Option<Action> {
-        Some(Action { state: self.state.after(event)?, since: now, revision: self.revision + 1, ..self.clone() })
+        let state = self.state.after(event)?;
+        let tries = self.tries + u32::from(event == Event::NotDone);
+        Some(Action { state, since: now, tries, revision: self.revision + 1, ..self.clone() })
+    }
+
+    /// The action after one more try that did not get to sending it.
+    #[must_use]
+    pub fn tried(&self) -> Action {
+        Action { tries: self.tries + 1, revision: self.revision + 1, ..self.clone() }
     }
 
     /// The action with its turn.

@@ -21,8 +21,9 @@ use crate::providers::{self, Act, Fate, Found, Provider, failed};
 use crate::{invitations, notices};
 use target::Target;
 
-/// Pause before the provider is asked again that certainly did nothing.
+/// Pauses before the provider is asked again that certainly did nothing: the first one, and the longest.
 const NOT_NOW: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(3600);
 /// Moves of one run. There are fewer in any that ends.
 const MOST_MOVES: usize = 8;
 
@@ -151,7 +152,10 @@ impl Work<'_> {
             Target::Is(target) => target,
             Target::Refused(reason, why) => return self.fail(action, reason, &why).await,
             Target::Nothing(status) => return self.nothing(action, status).await,
-            Target::NotNow => return Ok(Moved::Wait(Box::new(self.again(NOT_NOW)))),
+            Target::NotNow => {
+                self.put(action, action.tried(), Vec::new()).await?;
+                return Ok(Moved::Wait(Box::new(self.again(pause(action.tries)))));
+            }
         };
         let Some(mut sending) = action.after(Event::Begun, self.now()) else { return self.latest(action).await };
         sending.target = Some(target);
@@ -179,7 +183,7 @@ impl Work<'_> {
             Fate::NotNow(why) => {
                 log::failure("the network's provider did nothing now", &why);
                 self.step(action, Event::NotDone).await?;
-                Ok(Moved::Wait(Box::new(self.again(NOT_NOW))))
+                Ok(Moved::Wait(Box::new(self.again(pause(action.tries)))))
             }
             Fate::Unknown(why) => {
                 log::failure("whether the network has an action is not known", &why);
@@ -251,7 +255,11 @@ impl Work<'_> {
                         }
                     }
                 }
-                Ok(Found::NotDone) => return self.step(action, Event::NotDone).await,
+                Ok(Found::NotDone) if action.tries == 0 => return self.step(action, Event::NotDone).await,
+                Ok(Found::NotDone) => {
+                    self.step(action, Event::NotDone).await?;
+                    return Ok(Moved::Wait(Box::new(self.again(pause(action.tries)))));
+                }
                 Ok(Found::CannotTell) => {}
                 Err(error) => log::failure("an action could not be looked for", &error.detail()),
             }
@@ -297,6 +305,11 @@ impl Work<'_> {
     }
 }
 
+/// The pause after a number of tries: each is four times as long as the one before.
+fn pause(tries: u32) -> Duration {
+    NOT_NOW.saturating_mul(4_u32.saturating_pow(tries)).min(LONGEST)
+}
+
 /// Why an action may not be done with its account any more.
 fn why_not(account: &Account, action: &Action) -> Option<(&'static str, &'static str)> {
     match account.status {
@@ -317,6 +330,11 @@ mod tests {
 
     use super::*;
     use crate::account::Grant;
+
+    #[test]
+    fn pauses_grow_up_to_an_hour() {
+        assert_eq!([0, 1, 2, 3, 4, 99].map(|tries| pause(tries).as_secs()), [30, 120, 480, 1_920, 3_600, 3_600]);
+    }
 
     #[test]
     fn the_grant_counts_when_it_is_sent() {

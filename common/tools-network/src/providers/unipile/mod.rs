@@ -48,8 +48,8 @@ const LOOKED_AT: usize = 50;
 const CHATS: usize = 5;
 /// A message that was sent is this much younger or older than we know, by Unipile's clock.
 const AROUND: Duration = Duration::from_secs(300);
-/// Statuses whose bodies say why.
-const TOLD: [u16; 5] = [400, 401, 403, 404, 422];
+/// Statuses whose bodies say why. What the network limits (429) is not asked again at once.
+const TOLD: [u16; 6] = [400, 401, 403, 404, 422, 429];
 
 pub struct Unipile<'a> {
     pub outbound: &'a Outbound,
@@ -93,6 +93,7 @@ impl Unipile<'_> {
             404 => Ok(None),
             401 if read::is_logged_out(&body) => Err(Trouble::LoggedOut),
             401 | 403 => Err(OutboundError::Unauthorized(status).into()),
+            429 => Err(OutboundError::TooMany.into()),
             200..=299 => Ok(Some(body)),
             _ => Err(OutboundError::Refused(status).into()),
         }

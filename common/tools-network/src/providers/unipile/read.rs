@@ -59,7 +59,7 @@ pub(super) fn refusal(status: u16, body: &Value) -> Fate {
     if is(&["not_connected", "no_connection_with_recipient", "unreachable_recipient"]) {
         return Fate::Refused("recipient_not_connected", "the member is not a connection of this account".to_owned());
     }
-    if is(&["cannot_resend_yet", "limit_exceeded", "too_many_requests", "cannot_invite"]) {
+    if status == 429 || is(&["cannot_resend_yet", "limit_exceeded", "too_many_requests", "cannot_invite"]) {
         return Fate::Refused("rate_limited", "the network does not allow this now".to_owned());
     }
     if is(&["content_too_large", "invalid_message", "too_many_characters", "content"]) {
@@ -266,6 +266,7 @@ mod tests {
             (422, "errors/no_connection_with_recipient", Some("recipient_not_connected")),
             (401, "errors/disconnected_account", Some("account_disconnected")),
             (422, "errors/cannot_resend_yet", Some("rate_limited")),
+            (429, "", Some("rate_limited")),
             (400, "errors/content_too_large", Some("content_rejected")),
             (404, "errors/resource_not_found", Some(GONE)),
             (422, "errors/unprocessable_entity", Some("provider_unavailable")),
