@@ -4,14 +4,10 @@
 use std::fmt;
 
 use base::money::Usdc;
-use platform::config::{Capability, Config};
+use platform::config::Config;
 use platform::providers::{Amount, Charge};
 
 use crate::spec::Catalog;
-
-/// Only the first provider of these is used.
-const FIRST_ONLY: [Capability; 5] =
-    [Capability::Email, Capability::Sms, Capability::Voice, Capability::Network, Capability::Purchases];
 
 /// A tool that is sold for less than a provider charges.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +53,7 @@ impl fmt::Display for Loss {
 pub fn losses(catalog: &Catalog, config: &Config) -> Vec<Loss> {
     let mut losses = Vec::new();
     for charge in (catalog.charges)() {
-        let order = config.providers.order(charge.capability);
-        let used = if FIRST_ONLY.contains(&charge.capability) { &order[..order.len().min(1)] } else { order };
+        let used = config.providers.order(charge.capability);
         let Amount::Public { usd, .. } = charge.amount else { continue };
         if !used.iter().any(|name| name == charge.provider) {
             continue;

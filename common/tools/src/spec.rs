@@ -193,7 +193,7 @@ impl Catalog {
         problems.extend(unknown.map(|word| format!("SOLD_BELOW_COST names {word:?}, which is no tool")));
         for (capability, variable) in Capability::ALL {
             let known = (self.providers)(capability);
-            let unknown = config.providers.order(capability).iter().filter(|name| !known.contains(&name.as_str()));
+            let unknown = config.providers.named(capability).iter().filter(|name| !known.contains(&name.as_str()));
             let known = known.join(", ");
             problems.extend(
                 unknown.map(|name| {

@@ -6,17 +6,18 @@ use platform::config::{Capability, Config};
 use tools::charges;
 use tools_commerce::providers::shopify;
 use tools_email::providers::{ses, smtp};
+use tools_network::providers::{local as network, unipile};
 use tools_sms::providers::{aws, telnyx, twilio, vapi};
 use web::search::vendors;
 
 use super::Report;
 
 const CHECK: &str = "providers";
-/// Only the first provider of these is used. They have checks of their own.
-const ONE: [Capability; 3] = [Capability::Email, Capability::Sms, Capability::Voice];
+/// These have checks of their own.
+const CHECKED: [Capability; 3] = [Capability::Email, Capability::Sms, Capability::Voice];
 
 pub fn check(config: &Config, report: &mut Report) {
-    for (capability, found) in unready(config).into_iter().filter(|(capability, _)| !ONE.contains(capability)) {
+    for (capability, found) in unready(config).into_iter().filter(|(capability, _)| !CHECKED.contains(capability)) {
         let remedy = format!("set what it needs, or take it out of {} (docs/CONFIGURATION.md)", capability.variable());
         report.warn(CHECK, found, remedy);
     }
@@ -30,9 +31,7 @@ pub fn check(config: &Config, report: &mut Report) {
 pub fn unready(config: &Config) -> Vec<(Capability, String)> {
     let mut found = Vec::new();
     for (capability, variable) in Capability::ALL {
-        let names = config.providers.order(capability);
-        let used = if ONE.contains(&capability) { 1 } else { names.len() };
-        for name in names.iter().take(used) {
+        for name in config.providers.order(capability) {
             if let Some(what) = lack(config, name) {
                 found.push((capability, format!("{variable} names {name}, but {what}")));
             }
@@ -45,14 +44,15 @@ fn lack(config: &Config, provider: &str) -> Option<String> {
     if let Some(key) = keys(provider).into_iter().find(|key| lacks(config, key)) {
         return Some(format!("PROVIDER_KEYS has no key {key}: it is not asked"));
     }
-    let is_self_hosted = vendors::find(provider).is_some_and(|vendor| vendor.origin.is_empty());
-    if is_self_hosted && !config.providers.urls.contains_key(provider) {
+    let has_own_address =
+        provider == unipile::NAME || vendors::find(provider).is_some_and(|vendor| vendor.origin.is_empty());
+    if has_own_address && !config.providers.urls.contains_key(provider) {
         return Some(format!("PROVIDER_URLS has no address of {provider}: it is not asked"));
     }
     if provider == smtp::NAME && config.mail.smtp_url.is_none() {
         return Some("SMTP_URL is not set: nothing is sent".to_owned());
     }
-    let comes_back = [twilio::NAME, vapi::NAME, telnyx::NAME, shopify::NAME].contains(&provider);
+    let comes_back = [twilio::NAME, vapi::NAME, telnyx::NAME, shopify::NAME, unipile::NAME].contains(&provider);
     (comes_back && config.base_url.is_none())
         .then(|| "PUBLIC_BASE_URL is not set: it cannot reach this service".to_owned())
 }
@@ -62,8 +62,10 @@ pub fn keys(provider: &str) -> Vec<&str> {
     match provider {
         telnyx::NAME => vec![telnyx::NAME, telnyx::PUBLIC_KEY, telnyx::CONNECTION, telnyx::ASSISTANT],
         vapi::NAME => vec![vapi::NAME, vapi::SECRET],
-        // Those of AWS are asked with the function's role, the relay has its password in its address, and Overpass and Shopify are open.
-        ses::NAME | aws::NAME | smtp::NAME | shopify::NAME | "overpass" => Vec::new(),
+        unipile::NAME => vec![unipile::NAME, unipile::SECRET],
+        // Those of AWS are asked with the function's role, the relay has its password in its address, Overpass and Shopify are open, and
+        // the local network is this deployment's own.
+        ses::NAME | aws::NAME | smtp::NAME | shopify::NAME | network::NAME | "overpass" => Vec::new(),
         name if vendors::find(name).is_some_and(|vendor| !vendor.needs_key) => Vec::new(),
         name => vec![name],
     }
@@ -88,12 +90,14 @@ mod tests {
         };
         let nothing: [&str; 0] = [];
         assert_eq!(told(&[]), nothing);
+        assert_eq!(told(&[("NETWORK_PROVIDERS", "local")]), nothing);
         let keyless = told(&[
             ("SEARCH_PROVIDERS", "brave,searxng"),
             ("PLACES_PROVIDERS", "overpass,google_places"),
             ("EMAIL_PROVIDERS", "smtp"),
             ("SMS_PROVIDERS", "twilio"),
             ("VOICE_PROVIDERS", "vapi,telnyx"),
+            ("NETWORK_PROVIDERS", "unipile"),
         ]);
         let expected = [
             "SEARCH_PROVIDERS names brave, but PROVIDER_KEYS has no key brave: it is not asked",
@@ -102,6 +106,7 @@ mod tests {
             "EMAIL_PROVIDERS names smtp, but SMTP_URL is not set: nothing is sent",
             "SMS_PROVIDERS names twilio, but PROVIDER_KEYS has no key twilio: it is not asked",
             "VOICE_PROVIDERS names vapi, but PROVIDER_KEYS has no key vapi: it is not asked",
+            "NETWORK_PROVIDERS names unipile, but PROVIDER_KEYS has no key unipile: it is not asked",
         ];
         assert_eq!(keyless, expected);
         let keys = r#"{"vapi": "k", "vapi_secret": "s"}"#;
@@ -109,6 +114,12 @@ mod tests {
         assert_eq!(
             unreachable,
             ["VOICE_PROVIDERS names vapi, but PUBLIC_BASE_URL is not set: it cannot reach this service"]
+        );
+        let keys = r#"{"unipile": "k", "unipile_webhook": "s"}"#;
+        let homeless = told(&[("NETWORK_PROVIDERS", "unipile"), ("PROVIDER_KEYS", keys)]);
+        assert_eq!(
+            homeless,
+            ["NETWORK_PROVIDERS names unipile, but PROVIDER_URLS has no address of unipile: it is not asked"]
         );
         let secret = [("SEARCH_PROVIDERS", "brave"), ("PROVIDER_KEYS_SECRET_ARN", "arn:aws:secretsmanager:x")];
         assert_eq!(told(&secret), nothing, "a key in a secret is not read here");

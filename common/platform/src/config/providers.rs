@@ -56,6 +56,12 @@ impl Capability {
     pub fn variable(self) -> &'static str {
         Capability::ALL.iter().find(|(one, _)| *one == self).map_or("", |(_, variable)| variable)
     }
+
+    /// Whether only the first provider is used: what one may have done must not be given to another.
+    fn is_first_only(self) -> bool {
+        use Capability::{Email, Network, Purchases, Sms, Voice};
+        matches!(self, Email | Sms | Voice | Network | Purchases)
+    }
 }
 
 /// Default: no providers. Tools then use what is built in, or refuse.
@@ -84,6 +90,12 @@ pub struct ProvidersConfig {
 impl ProvidersConfig {
     /// The providers to ask, in order.
     pub fn order(&self, capability: Capability) -> &[String] {
+        let named = self.named(capability);
+        if capability.is_first_only() { &named[..named.len().min(1)] } else { named }
+    }
+
+    /// All that its variable names.
+    pub fn named(&self, capability: Capability) -> &[String] {
         self.order.get(&capability).map_or(&[], Vec::as_slice)
     }
 
