@@ -101,6 +101,10 @@ fn each_action_is_done_once_or_said_to_be_open() {
             let label = format!("{what:?} in a {mood:?} mood");
             assert_eq!(settled(&stack, id).await, state, "{label}");
             if state == State::Ambiguous {
+                let headers = [("authorization", agent.token.as_str())];
+                let poll = agent.payer.client.get(&format!("/v1/requests/{id}"), &headers).await.json();
+                let message = poll["progress"]["message"].as_str().unwrap_or_default().to_owned();
+                assert!(message.starts_with("ambiguous: "), "{label}: {poll}");
                 unipile.is(Mood::Good);
                 clock.advance(DAY + Duration::from_secs(1));
                 queue::send_or_log(&*stack.queue, id, None).await;
@@ -116,6 +120,26 @@ fn each_action_is_done_once_or_said_to_be_open() {
             assert_eq!(spent(&stack, &agent).await, before + price, "{label}");
         }
         assert_eq!(unipile.strange(), Vec::<String>::new());
+    });
+}
+
+/// An invitation whose id Unipile has not told is found when it is taken back.
+#[test]
+fn an_invitation_without_an_id_is_taken_back() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let (stack, clock) = still(&unipile).await;
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-nameless").await;
+        unipile.is(Mood::Nameless);
+        let job = agent.done("invite", &json!({"account_id": account, "profile": "jane"}), "once").await;
+        assert_eq!((&job["result"]["status"], &job["result"]["tracked"]), (&json!("sent"), &json!(false)), "{job}");
+        unipile.is(Mood::Good);
+        clock.advance(Duration::from_secs(136));
+        let body = json!({"account_id": account, "invitation_id": job["result"]["invitation_id"]});
+        let job = agent.done("invite/withdraw", &body, "back").await;
+        assert_eq!(job["result"]["status"], "withdrawn", "{job}");
+        assert_eq!(unipile.made().last().map(|(_, text)| text.as_str()), Some("withdrawn"));
     });
 }
 

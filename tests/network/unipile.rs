@@ -97,6 +97,25 @@ fn a_message_is_sent_once_whatever_the_provider_answers() {
         // A stranger gets none, before anything is sent.
         let agent = Agent::new(&stack).await;
         let account = connected(&unipile, &agent, "acc-last").await;
+        // That a message is deleted may be heard before the message. Dates may be any.
+        for (id, event, at) in [
+            ("odd", "message_deleted", "2026-11-29T10:00:00.000Z"),
+            ("odd", "message_received", "2026-11-29T10:00:00.000Z"),
+            ("old", "message_received", "1960-01-01T00:00:00.000Z"),
+            ("new", "message_received", "+012345-01-01T00:00:00.000Z"),
+        ] {
+            let mut said = unipile::heard(
+                "acc-last",
+                &unipile::message("acc-last", "chat-x", id, id, false, Clock::system().now()),
+            );
+            (said["event"], said["timestamp"]) = (json!(event), json!(at));
+            assert_eq!(post(&agent, "webhook/messaging", SECRET, &said).await.status, 200);
+        }
+        let inbox = agent.get(&format!("accounts/{account}/messages")).await.json();
+        let texts: Vec<&Value> = inbox["messages"].as_array().expect("a list").iter().map(|one| &one["text"]).collect();
+        assert_eq!(texts, ["new", "old"], "{inbox}");
+        let all = agent.get(&format!("accounts/{account}/messages?include_deleted=true")).await.json();
+        assert_eq!(all["messages"].as_array().map(Vec::len), Some(3), "{all}");
         let body = json!({"account_id": account, "profile": "stranger", "text": "Hello"});
         let job = agent.done("message", &body, "stranger").await;
         assert_eq!(job["error_reason"], "recipient_not_connected", "{job}");

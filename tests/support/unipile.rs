@@ -31,6 +31,8 @@ pub const SECRET: &str = "the-secret-of-webhooks";
 pub enum Mood {
     #[default]
     Good,
+    /// It takes it, and says no id of it.
+    Nameless,
     /// It takes it, and answers 500.
     ErrorAfter,
     /// It takes it, and never answers.
@@ -428,6 +430,7 @@ impl Unipile {
             book.mood
         };
         match mood {
+            Mood::Nameless => (status, Json(json!({"object": answer["object"]}))).into_response(),
             Mood::Good | Mood::ToldFirst => (status, Json(answer)).into_response(),
             Mood::ErrorAfter | Mood::ErrorBefore | Mood::Hidden => {
                 error(StatusCode::INTERNAL_SERVER_ERROR, "unexpected_error")

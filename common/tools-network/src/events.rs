@@ -87,8 +87,9 @@ pub async fn messaging(
     let event = text("event").trim_start_matches("message_");
     let Some(heard) = heard(event, body, now) else { return Ok(()) };
     match event {
-        "received" | "edited" => drop(inbox::take(db, account.id, &heard, By::Webhook, now).await?),
-        // Of a message that is not here, there is nothing to say.
+        // That a message is deleted may be heard before the message.
+        "received" | "edited" | "deleted" => drop(inbox::take(db, account.id, &heard, By::Webhook, now).await?),
+        // Of another that is not here, there is nothing to say.
         _ if inbox::known(db, account.id, inbox::message_id(account.id, &heard.id)).await?.is_none() => {}
         _ => drop(inbox::take(db, account.id, &heard, By::Webhook, now).await?),
     }

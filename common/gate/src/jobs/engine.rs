@@ -517,6 +517,10 @@ impl Engine {
                 biased;
                 attempted = &mut work => {
                     job.used = attempted.used;
+                    // What it said last counts while it waits.
+                    while let Ok(report) = reports.try_recv() {
+                        job.progress = Some(report);
+                    }
                     return Ok(attempted.outcome);
                 }
                 Some(report) = reports.recv() => {

@@ -515,8 +515,8 @@ pub async fn renew(db: &Db, job: &mut Job, now: Timestamp) -> Result<(), MoveErr
     Ok(())
 }
 
-/// Hands the work over until `until` (to the seller's own worker, to an external event, or to a later run) and releases the
-/// lease. The job is checked again after `look_again`, and its row stays for `retention` after `until`. Returns how often the job
+/// Hands the work over until `until` (to the seller's own worker, to an external event, or to a later run), stores its progress, and
+/// releases the lease. The job is checked again after `look_again`, and its row stays for `retention` after `until`. Returns how often the job
 /// has been woken ([`platform::store::jobs::wake`]).
 pub async fn hand_over(
     db: &Db,
@@ -531,19 +531,19 @@ pub async fn hand_over(
     let expires = job.expires.max(until.plus(retention).secs());
     // A run that did its part does not count as an attempt.
     let times = job.put_down + u32::from(job.goes_on);
-    let write = match job.goes_on {
-        false => change(
-            db,
-            job,
-            "SET #handed_until = :until, #due = :due, #expires = :expires REMOVE #lease_until, #holder, #queued_at, #goes_on",
-            now,
-        )?,
-        true => {
-            let set = "SET #handed_until = :until, #due = :due, #expires = :expires, #goes_on = :yes, #put_down = :times \
-                       REMOVE #lease_until, #holder, #queued_at";
-            change(db, job, set, now)?.bind("yes", true)?.bind("times", times)?
-        }
-    };
+    let (goes_on, no_more) =
+        if job.goes_on { (", #goes_on = :yes, #put_down = :times", "") } else { ("", ", #goes_on") };
+    let says = if job.progress.is_some() { ", #progress = :progress" } else { "" };
+    let expression = format!(
+        "SET #handed_until = :until, #due = :due, #expires = :expires{goes_on}{says} REMOVE #lease_until, #holder, #queued_at{no_more}"
+    );
+    let mut write = change(db, job, &expression, now)?;
+    if job.goes_on {
+        write = write.bind("yes", true)?.bind("times", times)?;
+    }
+    if let Some(progress) = &job.progress {
+        write = write.bind("progress", progress)?;
+    }
     let write = write.bind("until", until)?.bind("due", due)?.bind("expires", expires)?;
     // Show the settlement on the receipt now, because handed-over work may take days. Other receipts show it when the work
     // ends.

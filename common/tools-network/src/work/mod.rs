@@ -19,7 +19,7 @@ use crate::account::{self, Account, Status};
 use crate::action::{self, AMBIGUOUS_FOR, Action, Event, Kind, State, TRIED_FOR};
 use crate::providers::{self, Act, Fate, Found, Provider, failed};
 use crate::{invitations, notices};
-use target::Target;
+use target::{Invited, Target};
 
 /// Pauses before the provider is asked again that certainly did nothing: the first one, and the longest.
 const NOT_NOW: Duration = Duration::from_secs(30);
@@ -135,7 +135,7 @@ impl Work<'_> {
         };
         // An invitation that is still queued is stopped at once.
         if action.kind == Kind::WithdrawInvite
-            && let Target::Nothing(status) = self.invited(action).await?
+            && let Invited::Nothing(status) = self.invited(action).await?
         {
             return self.nothing(action, status).await;
         }

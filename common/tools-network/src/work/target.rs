@@ -14,8 +14,9 @@ use super::{Moved, Work};
 use crate::account::Account;
 use crate::action::{self, Action, Kind, State};
 use crate::claiming::id;
-use crate::providers::{self, Provider};
-use crate::{inbox, invitations};
+use crate::inbox;
+use crate::invitations::{self, Invitation};
+use crate::providers::{self, Act, Found, Provider};
 
 /// The next free turns of an account.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,6 +57,15 @@ pub(super) enum Target {
     Is(String),
     /// Refused for good.
     Refused(&'static str, String),
+    /// There is nothing to do: the result's status.
+    Nothing(&'static str),
+    NotNow,
+}
+
+/// What is known of the invitation that is taken back.
+pub(super) enum Invited {
+    /// It was sent, or may have been.
+    Is(Box<Invitation>),
     /// There is nothing to do: the result's status.
     Nothing(&'static str),
     NotNow,
@@ -103,7 +113,14 @@ impl Work<'_> {
             Kind::React => Ok(Target::Is(self.task.text("post_id").to_owned())),
             Kind::ProfileView => Ok(Target::Is(self.task.text("identifier").to_owned())),
             Kind::Message | Kind::Invite => self.member(action.kind, account, provider).await,
-            Kind::WithdrawInvite => self.invited(action).await,
+            Kind::WithdrawInvite => match self.invited(action).await? {
+                Invited::Nothing(status) => Ok(Target::Nothing(status)),
+                Invited::NotNow => Ok(Target::NotNow),
+                Invited::Is(invitation) => match invitation.provider_id {
+                    Some(id) => Ok(Target::Is(id)),
+                    None => self.nameless(invitation.request, account, provider).await,
+                },
+            },
         }
     }
 
@@ -133,24 +150,22 @@ impl Work<'_> {
         })
     }
 
-    /// The provider's id of the invitation that is taken back. One that is not sent yet is stopped instead.
-    pub(super) async fn invited(&self, action: &Action) -> Result<Target, Stop> {
+    /// The invitation that is taken back. One that is not sent yet is stopped instead.
+    pub(super) async fn invited(&self, action: &Action) -> Result<Invited, Stop> {
         let id: Uuid = action.invitation.unwrap_or_default();
         let Some(invitation) = invitations::load(self.db(), action.account, id).await? else {
-            return Ok(Target::Nothing("not_pending"));
+            return Ok(Invited::Nothing("not_pending"));
         };
         match invitation.status {
-            invitations::Status::Withdrawn => Ok(Target::Nothing("already_withdrawn")),
-            invitations::Status::Accepted | invitations::Status::Failed => Ok(Target::Nothing("not_pending")),
-            invitations::Status::Sent | invitations::Status::Pending => {
-                Ok(invitation.provider_id.map_or(Target::Nothing("not_pending"), Target::Is))
-            }
+            invitations::Status::Withdrawn => Ok(Invited::Nothing("already_withdrawn")),
+            invitations::Status::Accepted | invitations::Status::Failed => Ok(Invited::Nothing("not_pending")),
+            invitations::Status::Sent | invitations::Status::Pending => Ok(Invited::Is(Box::new(invitation))),
             invitations::Status::Queued => {
                 let Some(invite) = action::load(self.db(), invitation.request).await? else {
-                    return Ok(Target::Nothing("not_pending"));
+                    return Ok(Invited::Nothing("not_pending"));
                 };
                 if invite.state != State::Queued {
-                    return Ok(Target::NotNow);
+                    return Ok(Invited::NotNow);
                 }
                 let why = ("withdrawn", "it was withdrawn before it was sent");
                 self.fail_as(&invite, why, invitations::Status::Withdrawn).await?;
@@ -159,7 +174,36 @@ impl Work<'_> {
                 }
                 let latest = action::load(self.db(), invite.request).await?;
                 let is_stopped = latest.is_some_and(|latest| latest.state == State::Failed);
-                Ok(if is_stopped { Target::Nothing("cancelled_before_send") } else { Target::NotNow })
+                Ok(if is_stopped { Invited::Nothing("cancelled_before_send") } else { Invited::NotNow })
+            }
+        }
+    }
+
+    /// An invitation whose id the provider has not told: it is looked for among those that the account has sent.
+    async fn nameless(&self, invite: RequestId, account: &Account, provider: &dyn Provider) -> Result<Target, Stop> {
+        let Some(invite) = action::load(self.db(), invite).await? else { return Ok(Target::Nothing("not_pending")) };
+        let act = Act {
+            key: invite.request,
+            kind: Kind::Invite,
+            upstream: &account.upstream,
+            target: invite.target.as_deref().unwrap_or_default(),
+            text: "",
+            since: invite.created,
+        };
+        match provider.look(&act).await {
+            // Without an id, its member has accepted it.
+            Ok(Found::Perhaps(all)) => {
+                Ok(all.into_iter().find_map(|ids| ids.invitation).map_or(Target::Nothing("not_pending"), Target::Is))
+            }
+            Ok(Found::NotDone) => Ok(Target::Nothing("not_pending")),
+            Ok(Found::CannotTell) => {
+                let why = "the network does not say which invitation it is".to_owned();
+                Ok(Target::Refused("provider_unavailable", why))
+            }
+            Err(providers::Trouble::Stored(error)) => Err(error.into()),
+            Err(error) => {
+                log::failure("an invitation could not be looked for", &error.detail());
+                Ok(Target::NotNow)
             }
         }
     }

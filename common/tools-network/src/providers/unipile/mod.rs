@@ -356,10 +356,11 @@ impl Provider for Unipile<'_> {
     }
 }
 
-/// A time of Unipile's.
+/// A time of Unipile's. Rows are sorted by it, so one before 1970 or after 9999 is cut to that.
 pub(crate) fn time(text: &Value) -> Option<Timestamp> {
+    const LAST: i64 = 253_402_300_799_999;
     let time = chrono::DateTime::parse_from_rfc3339(text.as_str()?).ok()?;
-    Some(Timestamp::from_millis(time.timestamp_millis()))
+    Some(Timestamp::from_millis(time.timestamp_millis().clamp(0, LAST)))
 }
 
 #[cfg(test)]
