@@ -205,6 +205,9 @@ pub struct Action {
     pub reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The withdrawal that stopped an invitation before it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_by: Option<RequestId>,
     /// The result of an action that ended without being sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -245,6 +248,7 @@ impl Action {
             ids: Ids::default(),
             reason: None,
             message: None,
+            stopped_by: None,
             outcome: None,
             paid: None,
             verdict: None,

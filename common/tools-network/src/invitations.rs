@@ -4,13 +4,14 @@
 //! |---|---|
 //! | an invitation | `NETINVITATION#<account>` / `<invitation>` |
 //! | its place among them ([`pages`]) | `NETINVITES#<account>` / `<time>#<invitation>` |
-//! | the open invitation of a member | `NETINVITED#<account>` / `<SHA-256 of the profile>` |
+//! | the open invitation of a member, by how the owner writes it and by its id | `NETINVITED#<account>` / `<SHA-256 of the profile>` |
 //! | the invitation with the provider's id | `NETINVITED#<account>` / `ID#<SHA-256 of the id>` |
 
 use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::sha256;
+use base::encoding::percent_decoded;
 use base::ids::{RequestId, uuid_of};
 use platform::http::ApiError;
 use platform::store::{Db, Key, StoreError, Write};
@@ -55,6 +56,9 @@ pub struct Invitation {
     pub note: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
+    /// The provider's id of the member, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_at: Option<Timestamp>,
     pub created: Timestamp,
@@ -81,6 +85,7 @@ impl Invitation {
             profile: profile.to_owned(),
             note: note.map(str::to_owned),
             provider_id: None,
+            member: None,
             accepted_at: None,
             created: now,
             updated: now,
@@ -142,7 +147,12 @@ impl Invitation {
         ];
         let invited = |is_open| Invited { invitation: self.id, is_open, expires: next.expires };
         if !status.is_open() {
-            writes.push(Write::put(table, invited_key(account, &self.profile), &invited(false))?);
+            let mut keys = vec![invited_key(account, &self.profile)];
+            keys.extend(self.member.as_deref().map(|member| invited_key(account, member)));
+            keys.dedup();
+            for key in keys {
+                writes.push(Write::put(table, key, &invited(false))?);
+            }
         }
         if let Some(id) = provider_id {
             writes.push(Write::put(table, provider_key(account, id), &invited(true))?);
@@ -168,8 +178,8 @@ fn list_of(account: Uuid) -> String {
 fn named(profile: &str) -> String {
     let path = profile.split(['?', '#']).next().unwrap_or_default();
     let text = path.trim().trim_end_matches('/').to_lowercase();
-    let name = text.rsplit_once("/in/").map_or(text.as_str(), |(_, name)| name);
-    Uuid::try_parse(name).map_or_else(|_| name.to_owned(), |id| id.to_string())
+    let name = text.rsplit_once("/in/").map_or(text.clone(), |(_, name)| percent_decoded(name).to_lowercase());
+    Uuid::try_parse(&name).map_or(name, |id| id.to_string())
 }
 
 fn invited_key(account: Uuid, profile: &str) -> Key {
@@ -211,6 +221,32 @@ pub async fn open_of(db: &Db, account: Uuid, profile: &str) -> Result<Option<Inv
 /// Whether a queued invitation will never be sent, because its payment came to nothing and its job has ended with that.
 pub async fn never_paid(db: &Db, invitation: &Invitation) -> Result<bool, StoreError> {
     Ok(invitation.status == Status::Queued && !lock::is_open(db, invitation.request).await?)
+}
+
+/// The writes by which an invitation is that of the member with this id of the provider's. `None`: the member has another open one.
+/// Refused if it gets another meanwhile.
+pub async fn meets(db: &Db, account: Uuid, id: Uuid, member: &str) -> Result<Option<Vec<Write>>, StoreError> {
+    let mut left = id;
+    if let Some(open) = open_of(db, account, member).await?.filter(|open| open.id != id) {
+        if !never_paid(db, &open).await? {
+            return Ok(None);
+        }
+        left = open.id;
+    }
+    let Some(invitation) = load(db, account, id).await? else { return Ok(Some(Vec::new())) };
+    let table = &db.tables.messages;
+    let next = Invitation { member: Some(member.to_owned()), revision: invitation.revision + 1, ..invitation.clone() };
+    let put = Write::put(table, key(account, id), &next)?.only_if("#revision = :before");
+    let mut writes = vec![put.bind("before", invitation.revision)?];
+    let place = invited_key(account, member);
+    if place != invited_key(account, &invitation.profile) {
+        let invited = Invited { invitation: id, is_open: true, expires: invitation.expires };
+        let take = Write::put(table, place, &invited)?;
+        let take = take
+            .only_if("attribute_not_exists(#is_open) OR #is_open = :no OR #invitation = :own OR #invitation = :left");
+        writes.push(take.bind("no", false)?.bind("own", id)?.bind("left", left)?);
+    }
+    Ok(Some(writes))
 }
 
 /// The invitation with this id of the provider's was accepted.
@@ -284,6 +320,9 @@ mod tests {
 
     #[test]
     fn a_member_has_one_name() {
+        for same in ["https://www.linkedin.com/in/Ren%C3%A9e", "renée", "Renée"] {
+            assert_eq!(named(same), "renée", "{same}");
+        }
         for same in ["https://www.linkedin.com/in/Jane-Doe/", " jane-doe", "linkedin.com/in/jane-doe?x=1"] {
             assert_eq!(named(same), "jane-doe", "{same}");
         }

@@ -52,7 +52,10 @@ pub async fn revoke(toolbox: &Toolbox, queue: &dyn Queue, account: &Account) -> 
 /// the hourly look at idle accounts.
 pub(crate) async fn forget(toolbox: &Toolbox, account: &Account) -> Result<bool, StoreError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    if account.forgotten {
+    // One that was connected anew is another account here, with the same one at the provider.
+    let latest = account::of_upstream(db, &account.provider, &account.upstream).await?;
+    let is_anew = latest.is_some_and(|latest| latest.id != account.id && latest.is_open());
+    if account.forgotten || is_anew {
         return Ok(true);
     }
     let provider = providers::of(toolbox).filter(|provider| provider.name() == account.provider);

@@ -261,7 +261,7 @@ action!(
         example: || json!({"account_id": EXAMPLE, "profile": "jane-doe", "note": "We met in Lyon."}),
         output: || {
             result(
-                &["sent", "already_connected", "ambiguous"],
+                &["sent", "already_connected", "pending", "ambiguous"],
                 &[
                     ("invitation_id", json!({"type": "string", "format": "uuid"})),
                     ("provider_invitation_id", text()),

@@ -185,6 +185,9 @@ pub struct Act<'a> {
 /// The reason for which a provider refuses what it does not have any more.
 pub const GONE: &str = "gone";
 
+/// The reason for which a provider refuses to invite a connection.
+pub const CONNECTED: &str = "already_connected";
+
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {

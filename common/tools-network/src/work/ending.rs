@@ -1,5 +1,6 @@
 //! How an action ends: what is written with its last state, and the job's result.
 
+use base::ids::RequestId;
 use base::money::Usdc;
 use platform::store::{StoreError, Write, WriteError};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::{Moved, Work, source};
 use crate::action::{Action, Event, Ids, Kind, State};
 use crate::inbox::{self, By};
 use crate::invitations;
-use crate::providers::{GONE, Heard, failed};
+use crate::providers::{CONNECTED, GONE, Heard, failed};
 
 impl Work<'_> {
     /// The writes by which the action's place is used, or free again.
@@ -58,27 +59,37 @@ impl Work<'_> {
     pub(super) async fn refused(&self, action: &Action, reason: &str, why: &str) -> Result<Moved, Stop> {
         match action.kind {
             Kind::WithdrawInvite if reason == GONE => self.nothing(action, "not_pending").await,
+            Kind::Invite if reason == CONNECTED => self.nothing(action, CONNECTED).await,
             _ => self.fail(action, if reason == GONE { "not_connected" } else { reason }, why).await,
         }
     }
 
     pub(super) async fn fail(&self, action: &Action, reason: &str, why: &str) -> Result<Moved, Stop> {
-        self.fail_as(action, (reason, why), invitations::Status::Failed).await
+        self.fail_for(action, (reason, why), None).await
     }
 
-    pub(super) async fn fail_as(
+    /// Stops an invitation that is not sent yet, for a withdrawal.
+    pub(super) async fn stop(&self, invite: &Action, withdrawal: RequestId) -> Result<Moved, Stop> {
+        self.fail_for(invite, ("withdrawn", "it was withdrawn before it was sent"), Some(withdrawal)).await
+    }
+
+    async fn fail_for(
         &self,
         action: &Action,
         (reason, why): (&str, &str),
-        invitation: invitations::Status,
+        stopped_by: Option<RequestId>,
     ) -> Result<Moved, Stop> {
         let Some(mut next) = action.after(Event::Refused, self.now()) else { return self.latest(action).await };
-        (next.reason, next.message) = (Some(reason.to_owned()), Some(why.to_owned()));
+        (next.reason, next.message, next.stopped_by) = (Some(reason.to_owned()), Some(why.to_owned()), stopped_by);
         // The network was asked about the member: such looks count, or they could be had for nothing.
         let was_asked = matches!(reason, "not_connected" | "recipient_not_connected");
         let mut more = self.settled(action, was_asked)?;
         if action.kind == Kind::Invite {
-            more.extend(self.invitation(action, invitation, None).await?);
+            let status = match stopped_by {
+                Some(_) => invitations::Status::Withdrawn,
+                None => invitations::Status::Failed,
+            };
+            more.extend(self.invitation(action, status, None).await?);
         }
         self.put(action, next, more).await
     }
@@ -87,8 +98,12 @@ impl Work<'_> {
     pub(super) async fn nothing(&self, action: &Action, status: &str) -> Result<Moved, Stop> {
         let Some(mut next) = action.after(Event::Refused, self.now()) else { return self.latest(action).await };
         next.outcome = Some(status.to_owned());
-        let mut more = self.settled(action, status == "already_connected")?;
+        // The network was asked about the member.
+        let mut more = self.settled(action, action.kind == Kind::Invite)?;
         match action.kind {
+            Kind::Invite if status == "pending" => {
+                more.extend(self.invitation(action, invitations::Status::Failed, None).await?);
+            }
             Kind::Invite => more.extend(self.invitation(action, invitations::Status::Accepted, None).await?),
             // The member can be invited again.
             Kind::WithdrawInvite if status == "not_pending" => {

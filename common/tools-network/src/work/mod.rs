@@ -158,8 +158,17 @@ impl Work<'_> {
             }
         };
         let Some(mut sending) = action.after(Event::Begun, self.now()) else { return self.latest(action).await };
+        let mut more = Vec::new();
+        if action.kind == Kind::Invite {
+            // However its owner writes it, a member gets one invitation.
+            let id = action.invitation.unwrap_or_default();
+            match invitations::meets(self.db(), action.account, id, &target).await? {
+                Some(writes) => more = writes,
+                None => return self.nothing(action, "pending").await,
+            }
+        }
         sending.target = Some(target);
-        match self.put(action, sending, Vec::new()).await? {
+        match self.put(action, sending, more).await? {
             Moved::To(sending) if sending.state == State::Sending => self.send(&sending, account, &*provider).await,
             other => Ok(other),
         }

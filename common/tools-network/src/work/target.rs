@@ -157,7 +157,7 @@ impl Work<'_> {
             return Ok(Invited::Nothing("not_pending"));
         };
         match invitation.status {
-            invitations::Status::Withdrawn => Ok(Invited::Nothing("already_withdrawn")),
+            invitations::Status::Withdrawn => self.stopped(action, invitation.request).await,
             invitations::Status::Accepted | invitations::Status::Failed => Ok(Invited::Nothing("not_pending")),
             invitations::Status::Sent | invitations::Status::Pending => Ok(Invited::Is(Box::new(invitation))),
             invitations::Status::Queued => {
@@ -167,16 +167,26 @@ impl Work<'_> {
                 if invite.state != State::Queued {
                     return Ok(Invited::NotNow);
                 }
-                let why = ("withdrawn", "it was withdrawn before it was sent");
-                self.fail_as(&invite, why, invitations::Status::Withdrawn).await?;
+                self.stop(&invite, action.request).await?;
                 if let Some(queue) = &self.toolbox.job_queue {
                     jobs::wake(self.db(), &**queue, invite.request).await;
                 }
-                let latest = action::load(self.db(), invite.request).await?;
-                let is_stopped = latest.is_some_and(|latest| latest.state == State::Failed);
-                Ok(if is_stopped { Invited::Nothing("cancelled_before_send") } else { Invited::NotNow })
+                self.stopped(action, invite.request).await
             }
         }
+    }
+
+    /// What an invitation that is not sent means for a withdrawal: of several, one has stopped it.
+    async fn stopped(&self, action: &Action, invite: RequestId) -> Result<Invited, Stop> {
+        let invite = action::load(self.db(), invite).await?;
+        Ok(match invite.map(|invite| (invite.state, invite.stopped_by)) {
+            Some((State::Failed, Some(by))) if by == action.request => Invited::Nothing("cancelled_before_send"),
+            Some((State::Failed, Some(_))) | Some((State::Sent | State::Ended, _)) | None => {
+                Invited::Nothing("already_withdrawn")
+            }
+            Some((State::Failed, None)) => Invited::Nothing("not_pending"),
+            Some((State::Queued | State::Sending | State::Ambiguous, _)) => Invited::NotNow,
+        })
     }
 
     /// An invitation whose id the provider has not told: it is looked for among those that the account has sent.

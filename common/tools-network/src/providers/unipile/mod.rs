@@ -91,7 +91,7 @@ impl Unipile<'_> {
         let (status, body) = self.ask(Ask::get(path)).await?;
         match status {
             404 => Ok(None),
-            401 if read::is_logged_out(&body) => Err(Trouble::LoggedOut),
+            401 | 403 if read::is_logged_out(&body) => Err(Trouble::LoggedOut),
             401 | 403 => Err(OutboundError::Unauthorized(status).into()),
             429 => Err(OutboundError::TooMany.into()),
             200..=299 => Ok(Some(body)),

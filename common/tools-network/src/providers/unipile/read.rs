@@ -1,10 +1,11 @@
 //! What Unipile's answers mean. They are untrusted: every text is cut, and what is missing is left out.
 
+use base::encoding::percent_decoded;
 use base::untrusted_text::visible;
 use platform::providers::OutboundError;
 use serde_json::Value;
 
-use super::super::{Attachment, Attendee, Chat, Fate, GONE, Heard, Member, Page, Profile};
+use super::super::{Attachment, Attendee, CONNECTED, Chat, Fate, GONE, Heard, Member, Page, Profile};
 use super::time;
 use crate::account::{Tier, Word};
 use crate::action::Ids;
@@ -55,6 +56,9 @@ pub(super) fn refusal(status: u16, body: &Value) -> Fate {
     let is = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     if is_logged_out(body) {
         return Fate::Refused("account_disconnected", "the account is not logged in at the network".to_owned());
+    }
+    if is(&["already_connected"]) {
+        return Fate::Refused(CONNECTED, "the member is a connection already".to_owned());
     }
     if is(&["not_connected", "no_connection_with_recipient", "unreachable_recipient"]) {
         return Fate::Refused("recipient_not_connected", "the member is not a connection of this account".to_owned());
@@ -137,7 +141,8 @@ pub(super) fn member(body: &Value) -> Option<Member> {
 /// What names a member in a path: of an address of a profile, its last part.
 pub(super) fn identifier(text: &str) -> String {
     let path = text.trim().split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    path.rsplit_once("/in/").map_or(path, |(_, name)| name).chars().take(MAX_ID).collect()
+    let name = path.rsplit_once("/in/").map_or_else(|| path.to_owned(), |(_, name)| percent_decoded(name));
+    name.chars().take(MAX_ID).collect()
 }
 
 pub(super) fn profile(body: &Value) -> Option<Profile> {
@@ -267,6 +272,8 @@ mod tests {
             (401, "errors/disconnected_account", Some("account_disconnected")),
             (422, "errors/cannot_resend_yet", Some("rate_limited")),
             (429, "", Some("rate_limited")),
+            (422, "errors/already_connected", Some(CONNECTED)),
+            (403, "errors/account_restricted", Some("account_disconnected")),
             (400, "errors/content_too_large", Some("content_rejected")),
             (404, "errors/resource_not_found", Some(GONE)),
             (422, "errors/unprocessable_entity", Some("provider_unavailable")),
@@ -295,6 +302,7 @@ mod tests {
         let only = &page.messages[0];
         assert_eq!((only.text.as_ref().unwrap().len(), only.attachments.len(), only.is_own), (MAX_TEXT, 20, true));
         assert_eq!(identifier("https://www.linkedin.com/in/jane-doe/?x=1"), "jane-doe");
+        assert_eq!(identifier("https://www.linkedin.com/in/ren%C3%A9e"), "renée");
         assert_eq!(member(&json!({"type": "WHATSAPP"})), None);
         let tier = |im: Value| member(&json!({"type": "LINKEDIN", "connection_params": {"im": im}})).unwrap().tier;
         assert_eq!(tier(json!({"id": "m", "premiumContractId": null, "premiumFeatures": []})), Tier::Free);
