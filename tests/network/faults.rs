@@ -12,7 +12,7 @@ use platform::store::queue;
 use serde_json::{Value, json};
 use tools_network::action::{self, State};
 
-use super::unipile::{connected, post, spent};
+use super::unipile::{connected, post, spent, waits};
 use super::{Agent, id_of};
 use crate::support::unipile::{Mood, SECRET, Unipile, heard, message};
 use crate::support::{eventually, run, stack_with};
@@ -140,6 +140,38 @@ fn an_invitation_without_an_id_is_taken_back() {
         let job = agent.done("invite/withdraw", &body, "back").await;
         assert_eq!(job["result"]["status"], "withdrawn", "{job}");
         assert_eq!(unipile.made().last().map(|(_, text)| text.as_str()), Some("withdrawn"));
+    });
+}
+
+/// A member is invited once, however its owner writes the member; and of several withdrawals, one stops an invitation and is charged.
+#[test]
+fn a_member_has_one_invitation_and_that_one_withdrawal() {
+    run(async {
+        let unipile = Unipile::start().await;
+        let (stack, clock) = still(&unipile).await;
+        let agent = Agent::new(&stack).await;
+        let account = connected(&unipile, &agent, "acc-once").await;
+        let invite = |profile: &str| json!({"account_id": account, "profile": profile});
+        let first = agent.done("invite", &invite("https://www.linkedin.com/in/ren%C3%A9e"), "first").await;
+        assert_eq!(first["result"]["status"], "sent", "{first}");
+        assert_eq!(unipile.made(), [("p-renée".to_owned(), String::new())]);
+        assert_eq!(agent.buy("invite", &invite("renée"), "same").await.error(), (409, "duplicate_request".to_owned()));
+        clock.advance(Duration::from_secs(136));
+        let second = agent.done("invite", &invite("p-renée"), "second").await;
+        assert_eq!(second["result"]["status"], "pending", "{second}");
+        assert_eq!((unipile.made().len(), spent(&stack, &agent).await), (1, 20_000));
+
+        // This one has to wait for its turn.
+        let waiting = id_of(&agent.buy("invite", &invite("joe"), "waiting").await);
+        waits(&stack, waiting).await;
+        let all = agent.get(&format!("accounts/{account}/invitations?status=queued")).await.json();
+        let body = json!({"account_id": account, "invitation_id": all["invitations"][0]["invitation_id"]});
+        let jobs = join_all(["one", "two", "three"].map(|key| agent.done("invite/withdraw", &body, key))).await;
+        let mut statuses: Vec<&str> = jobs.iter().filter_map(|job| job["result"]["status"].as_str()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, ["already_withdrawn", "already_withdrawn", "cancelled_before_send"], "{jobs:?}");
+        assert_eq!(agent.ended(&waiting.to_string()).await["error_reason"], "withdrawn");
+        assert_eq!((unipile.made().len(), spent(&stack, &agent).await), (1, 40_000));
     });
 }
 
