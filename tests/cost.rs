@@ -57,14 +57,14 @@ const MOST_FOR_GOAL: Units = Units { requests: 75.0, reads: 50.0, writes: 85.0, 
 const MOST_FOR_GOALS_CALL: Units = Units { requests: 26.0, reads: 16.0, writes: 40.0, messages: 3.0 };
 
 /// How much more than a direct call an action at the local network may cost, with the delivery to the other member.
-const MOST_MORE_FOR_ACTION: Units = Units { requests: 1.0, reads: 1.0, writes: 1.0, messages: 0.0 };
+const MOST_MORE_FOR_ACTION: Units = Units { requests: 41.0, reads: 28.0, writes: 56.0, messages: 1.0 };
 /// How much an action or a list may grow by what its account has: what is listed is not always equally long.
-const MOST_GROWTH: Units = Units { requests: 1.0, reads: 3.0, writes: 3.0, messages: 0.0 };
+const MOST_GROWTH: Units = Units { requests: 2.0, reads: 3.0, writes: 3.0, messages: 0.0 };
 /// A page of two of a network account.
-const MOST_FOR_NETWORK_PAGE: Units = Units { requests: 12.0, reads: 14.0, writes: 2.0, messages: 0.0 };
-const MOST_FOR_SYNC: Units = Units { requests: 6.0, reads: 4.0, writes: 1.0, messages: 1.0 };
+const MOST_FOR_NETWORK_PAGE: Units = Units { requests: 7.0, reads: 8.0, writes: 1.0, messages: 0.0 };
+const MOST_FOR_SYNC: Units = Units { requests: 37.0, reads: 28.0, writes: 52.0, messages: 1.0 };
 /// Its conversation and its place, looked for; then one transaction of four.
-const MOST_FOR_SYNCED: Units = Units { requests: 3.3, reads: 2.8, writes: 12.4, messages: 0.05 };
+const MOST_FOR_SYNCED: Units = Units { requests: 3.3, reads: 2.5, writes: 8.2, messages: 0.05 };
 
 /// How the numbers here answer.
 const PROMPT: &str = "You answer for the bakery Ann. A loaf of rye costs 4.50 euros.";
