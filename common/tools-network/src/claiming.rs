@@ -44,7 +44,13 @@ pub fn id(input: &Map<String, Value>, name: &str) -> Uuid {
 ///
 /// # Errors
 /// 404 `account_not_found`; 403 `grant_missing`; 409 `account_not_connected`.
-pub async fn usable(db: &Db, agent: AgentId, input: &Map<String, Value>, needed: Allowed) -> Result<Account, ApiError> {
+pub async fn usable(
+    toolbox: &Toolbox,
+    agent: AgentId,
+    input: &Map<String, Value>,
+    needed: Allowed,
+) -> Result<Account, ApiError> {
+    let db = &toolbox.db;
     let account = account::load(db, agent, id(input, "account_id")).await?.ok_or_else(account_not_found)?;
     if account.status == Status::Revoked || !account.grant.has(needed) {
         return Err(ApiError::Tool {
@@ -53,14 +59,14 @@ pub async fn usable(db: &Db, agent: AgentId, input: &Map<String, Value>, needed:
             message: format!("{} is not allowed with this account; nothing was charged", json!(needed)),
         });
     }
-    if account.status != Status::Connected {
-        return Err(ApiError::Tool {
-            status: StatusCode::CONFLICT,
-            code: "account_not_connected",
-            message: "the account is not connected now: POST /v1/tools/linkedin/accounts/{id}/reconnect".to_owned(),
-        });
-    }
-    Ok(account)
+    let why = if providers::chosen(&toolbox.config).is_some_and(|name| name != account.provider) {
+        "this service reaches another network now; POST /v1/tools/linkedin/connect connects an account of that"
+    } else if account.status != Status::Connected {
+        "the account is not connected now: POST /v1/tools/linkedin/accounts/{id}/reconnect"
+    } else {
+        return Ok(account);
+    };
+    Err(ApiError::Tool { status: StatusCode::CONFLICT, code: "account_not_connected", message: why.to_owned() })
 }
 
 /// Checks an action before a price. What is private is only looked at for a proven agent; the claim checks all of it again.
@@ -86,7 +92,7 @@ async fn allowed(
     agent: AgentId,
 ) -> Result<Account, ApiError> {
     let (db, now) = (&toolbox.db, toolbox.clock.now());
-    let account = usable(db, agent, input, kind.needs()).await?;
+    let account = usable(toolbox, agent, input, kind.needs()).await?;
     match kind {
         Kind::Reply => {
             let found = inbox::conversation(db, account.id, id(input, "conversation_id")).await?;
@@ -182,7 +188,7 @@ pub async fn check_sync(
 ) -> Result<(), ApiError> {
     let may_look = is_proven && providers::chosen(&toolbox.config).is_some();
     let Some(agent) = agent.filter(|_| may_look) else { return Ok(()) };
-    let account = usable(&toolbox.db, agent, input, Allowed::Read).await?;
+    let account = usable(toolbox, agent, input, Allowed::Read).await?;
     let key = syncing::lock_key(account.id);
     match lock::holder(&toolbox.db, &toolbox.db.tables.messages, key).await? {
         Some(job) => Err(in_progress(job)),
@@ -202,7 +208,7 @@ fn in_progress(job: base::ids::RequestId) -> ApiError {
 /// What a sync takes in its claim: its record, and the account's lock.
 pub async fn claim_sync(toolbox: &Toolbox, claiming: Claiming<'_>) -> Result<Vec<Write>, ApiError> {
     let (db, now) = (&toolbox.db, claiming.now);
-    let account = usable(db, claiming.agent, claiming.input, Allowed::Read).await?;
+    let account = usable(toolbox, claiming.agent, claiming.input, Allowed::Read).await?;
     stay_awake(db, &account, now).await?;
     let key = syncing::lock_key(account.id);
     let taken = lock::take(db, &db.tables.messages, key, claiming.request_id, now).await?;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use base::clock::Timestamp;
 use base::digest::sha256;
-use base::encoding::percent_decoded;
 use base::ids::{RequestId, uuid_of};
 use platform::http::ApiError;
 use platform::store::{Db, Key, StoreError, Write};
@@ -21,6 +20,7 @@ use tools::lock;
 use uuid::Uuid;
 
 use crate::pages::{self, Asked, Look};
+use crate::providers::member_name;
 
 const KEPT: Duration = Duration::from_secs(180 * 24 * 3600);
 
@@ -176,9 +176,7 @@ fn list_of(account: Uuid) -> String {
 
 /// Names a member the same however the owner writes it: with or without the address of the profile, and an id in any of its forms.
 fn named(profile: &str) -> String {
-    let path = profile.split(['?', '#']).next().unwrap_or_default();
-    let text = path.trim().trim_end_matches('/').to_lowercase();
-    let name = text.rsplit_once("/in/").map_or(text.clone(), |(_, name)| percent_decoded(name).to_lowercase());
+    let name = member_name(profile).to_lowercase();
     Uuid::try_parse(&name).map_or(name, |id| id.to_string())
 }
 

@@ -275,7 +275,7 @@ async fn page(toolbox: &Toolbox, run: &Run, account: &Account, provider: &dyn Pr
     take(toolbox, account, &page, &mut next, now).await?;
     next.requests += describe(toolbox, account, &page, provider, now).await;
     next.cursor = page.next.clone();
-    if next.until.is_some_and(|until| page.messages.iter().any(|message| message.at < until.minus(AROUND))) {
+    if next.until.is_some_and(|until| page.messages.last().is_some_and(|message| message.at < until.minus(AROUND))) {
         next.cursor = None;
     }
     if next.cursor.is_none() {

@@ -468,6 +468,12 @@ fn paid_input(spec: &ToolSpec, prefix: &str) -> Map<String, Value> {
         let kind = if matches!(field.kind, Kind::Object { .. }) { "object" } else { "string" };
         into.entry(field.name).or_insert_with(|| json!({"type": kind}));
     }
+    if spec.needs_key {
+        let required = schema.entry("required").or_insert_with(|| json!([]));
+        if let Some(required) = required.as_array_mut() {
+            required.push(json!("idempotency_key"));
+        }
+    }
     schema
 }
 

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use base::input::{self, Field, FieldError};
 use gate::limits::{self, Class, Subject};
-use gate::respond;
+use gate::{Gate, respond};
 use http::{HeaderMap, StatusCode};
 use platform::auth::Scope;
 use platform::http::{ApiError, Segment, private_json};
@@ -77,7 +77,7 @@ pub async fn again(State(gate): Shared, Segment(id): Segment, headers: HeaderMap
     let answer = async {
         let asked = Asked::read(&object(&headers, body).await?, api::operations::network::RECONNECT)?;
         let (caller, account) = own(&gate, &headers, Scope::Write, &id).await?;
-        check_again(&account)?;
+        check_again(&gate, &account)?;
         let origin = gate.app.origin(&headers);
         let wanted = Wanted {
             agent: caller.agent,
@@ -92,9 +92,12 @@ pub async fn again(State(gate): Shared, Segment(id): Segment, headers: HeaderMap
     respond(answer.await)
 }
 
-fn check_again(account: &Account) -> Result<(), ApiError> {
+/// A link can only connect again what is there, at the network that is reached now.
+fn check_again(gate: &Gate, account: &Account) -> Result<(), ApiError> {
+    let is_elsewhere = providers::chosen(&gate.app.config).is_some_and(|name| name != account.provider);
     match account.status {
         Status::DeletedUpstream | Status::Revoked => Err(connect::connect_required()),
+        _ if is_elsewhere => Err(connect::connect_required()),
         _ => Ok(()),
     }
 }

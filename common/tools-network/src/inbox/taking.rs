@@ -68,7 +68,12 @@ fn insert(db: &Db, account: Uuid, message: &Message, is_known: bool, by: By) -> 
     let count = Write::update(
         table,
         conversation_key(account, message.conversation),
-        "SET #updated = :now, #expires = :expires ADD #unread :unread",
+        // Who answers has read what was said before.
+        if message.outbound && by != By::Sync {
+            "SET #updated = :now, #expires = :expires, #unread = :unread"
+        } else {
+            "SET #updated = :now, #expires = :expires ADD #unread :unread"
+        },
     );
     Ok(vec![
         if is_known { put } else { put.only_if_new() },

@@ -11,6 +11,7 @@ pub mod unipile;
 use std::time::Duration;
 
 use base::clock::Timestamp;
+use base::encoding::percent_decoded;
 use base::ids::{AgentId, RequestId};
 use platform::config::{Capability, Config};
 use platform::http::{ApiError, log};
@@ -168,6 +169,19 @@ impl Profile {
     }
 }
 
+/// Longest name of a member.
+const MAX_NAME: usize = 512;
+
+/// What names a member, of what an owner writes: the public name in the address of a profile, as browsers show or copy it, or the text.
+pub fn member_name(text: &str) -> String {
+    let path = text.trim().split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+    let name = match path.to_ascii_lowercase().find("/in/") {
+        Some(at) => path[at + "/in/".len()..].split('/').next().unwrap_or_default(),
+        None => path,
+    };
+    percent_decoded(name).chars().take(MAX_NAME).collect()
+}
+
 /// Something to do for an account.
 pub struct Act<'a> {
     /// The same at each attempt.
@@ -322,4 +336,22 @@ pub trait Provider: Send + Sync {
 
     /// Asks the network for older messages. The provider's word for what it does then.
     fn request_history<'a>(&'a self, upstream: &'a str) -> Answer<'a, String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_named_as_browsers_copy_it() {
+        for (text, name) in [
+            ("https://www.linkedin.com/in/jane-doe/?x=1", "jane-doe"),
+            ("https://www.linkedin.com/IN/jane-doe/details/experience/", "jane-doe"),
+            ("linkedin.com/in/ren%C3%A9e", "renée"),
+            (" ACoAAB1 ", "ACoAAB1"),
+            ("https://www.linkedin.com/in/..", ".."),
+        ] {
+            assert_eq!(member_name(text), name, "{text}");
+        }
+    }
 }

@@ -283,7 +283,12 @@ impl Provider for Unipile<'_> {
 
     fn profile<'a>(&'a self, upstream: &'a str, identifier: &'a str, notify: bool) -> Answer<'a, Option<Profile>> {
         Box::pin(async move {
-            let (account, identifier) = (percent_encoded(upstream), percent_encoded(&read::identifier(identifier)));
+            let name = super::member_name(identifier);
+            // These are steps of a path, and nobody's names.
+            if ["", ".", ".."].contains(&name.as_str()) {
+                return Ok(None);
+            }
+            let (account, identifier) = (percent_encoded(upstream), percent_encoded(&name));
             let body = self.read(format!("/api/v1/users/{identifier}?account_id={account}&notify={notify}")).await;
             match body {
                 Ok(body) => Ok(body.as_ref().and_then(read::profile)),
@@ -297,7 +302,8 @@ impl Provider for Unipile<'_> {
     fn act<'a>(&'a self, act: &'a Act<'a>) -> BoxFuture<'a, Fate> {
         Box::pin(async move {
             match self.change(asked(act)).await {
-                Ok(body) => Fate::Done(read::done(&body)),
+                Ok(body) if body.is_object() => Fate::Done(read::done(&body)),
+                Ok(_) => Fate::Unknown("the network's provider sent an unreadable answer".to_owned()),
                 Err(fate) => fate,
             }
         })

@@ -1,6 +1,5 @@
 //! What Unipile's answers mean. They are untrusted: every text is cut, and what is missing is left out.
 
-use base::encoding::percent_decoded;
 use base::untrusted_text::visible;
 use platform::providers::OutboundError;
 use serde_json::Value;
@@ -63,7 +62,12 @@ pub(super) fn refusal(status: u16, body: &Value) -> Fate {
     if is(&["not_connected", "no_connection_with_recipient", "unreachable_recipient"]) {
         return Fate::Refused("recipient_not_connected", "the member is not a connection of this account".to_owned());
     }
-    if status == 429 || is(&["cannot_resend_yet", "limit_exceeded", "too_many_requests", "cannot_invite"]) {
+    if is(&["blocked_recipient", "user_unreachable"]) {
+        return Fate::Refused("not_connected", "the network does not let this account reach the member".to_owned());
+    }
+    let too_many =
+        ["cannot_resend", "already_invited_recently", "limit_exceeded", "too_many_requests", "cannot_invite"];
+    if status == 429 || is(&too_many) {
         return Fate::Refused("rate_limited", "the network does not allow this now".to_owned());
     }
     if is(&["content_too_large", "invalid_message", "too_many_characters", "content"]) {
@@ -136,13 +140,6 @@ pub(super) fn member(body: &Value) -> Option<Member> {
         tier: if is_paid { Tier::Paid } else { Tier::Free },
         word,
     })
-}
-
-/// What names a member in a path: of an address of a profile, its last part.
-pub(super) fn identifier(text: &str) -> String {
-    let path = text.trim().split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let name = path.rsplit_once("/in/").map_or_else(|| path.to_owned(), |(_, name)| percent_decoded(name));
-    name.chars().take(MAX_ID).collect()
 }
 
 pub(super) fn profile(body: &Value) -> Option<Profile> {
@@ -272,6 +269,8 @@ mod tests {
             (401, "errors/disconnected_account", Some("account_disconnected")),
             (422, "errors/cannot_resend_yet", Some("rate_limited")),
             (429, "", Some("rate_limited")),
+            (422, "errors/cannot_resend_within_24hrs", Some("rate_limited")),
+            (422, "errors/blocked_recipient", Some("not_connected")),
             (422, "errors/already_connected", Some(CONNECTED)),
             (403, "errors/account_restricted", Some("account_disconnected")),
             (400, "errors/content_too_large", Some("content_rejected")),
@@ -301,8 +300,6 @@ mod tests {
         assert_eq!((page.messages.len(), page.next), (1, None));
         let only = &page.messages[0];
         assert_eq!((only.text.as_ref().unwrap().len(), only.attachments.len(), only.is_own), (MAX_TEXT, 20, true));
-        assert_eq!(identifier("https://www.linkedin.com/in/jane-doe/?x=1"), "jane-doe");
-        assert_eq!(identifier("https://www.linkedin.com/in/ren%C3%A9e"), "renée");
         assert_eq!(member(&json!({"type": "WHATSAPP"})), None);
         let tier = |im: Value| member(&json!({"type": "LINKEDIN", "connection_params": {"im": im}})).unwrap().tier;
         assert_eq!(tier(json!({"id": "m", "premiumContractId": null, "premiumFeatures": []})), Tier::Free);
