@@ -724,6 +724,9 @@ mod tests {
                     spec.input.iter().map(|field| field.name).filter(|field| own.contains(field)).collect();
                 assert!(twice.is_empty() || twice == ["idempotency_key"], "{name}: {twice:?}");
                 assert!(shown.description.as_ref().unwrap().contains("same value for every retry"), "{name}");
+                let required = shown.input_schema.get("required").and_then(Value::as_array);
+                let asks_for_key = required.is_some_and(|names| names.contains(&json!("idempotency_key")));
+                assert!(asks_for_key || !spec.needs_key, "{name} is refused without a key");
                 let branches = shown.output_schema.as_ref().unwrap()["anyOf"].as_array().unwrap().clone();
                 let terms = json!(["x402Version", "accepts"]);
                 assert!(branches.iter().any(|branch| branch["required"] == terms), "{name}");
