@@ -57,7 +57,7 @@ const MOST_FOR_GOAL: Units = Units { requests: 75.0, reads: 50.0, writes: 85.0, 
 const MOST_FOR_GOALS_CALL: Units = Units { requests: 26.0, reads: 16.0, writes: 40.0, messages: 3.0 };
 
 /// How much more than a direct call an action at the local network may cost, with the delivery to the other member.
-const MOST_MORE_FOR_ACTION: Units = Units { requests: 41.0, reads: 28.0, writes: 56.0, messages: 1.0 };
+const MOST_MORE_FOR_ACTION: Units = Units { requests: 41.0, reads: 31.0, writes: 56.0, messages: 1.0 };
 /// How much an action or a list may grow by what its account has: what is listed is not always equally long.
 const MOST_GROWTH: Units = Units { requests: 2.0, reads: 3.0, writes: 3.0, messages: 0.0 };
 /// A page of two of a network account.
