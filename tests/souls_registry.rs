@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderMap, HeaderName};
 use axum::routing::post;
 use base::clock::Clock;
 use base::digest::sha256_parts;
@@ -607,7 +608,7 @@ async fn judge(
     State(asked): State<std::sync::Arc<std::sync::Mutex<Vec<Value>>>>,
     headers: HeaderMap,
     Json(body): Json<Value>,
-) -> Json<Value> {
+) -> ([(HeaderName, &'static str); 1], Json<Value>) {
     assert_eq!(headers["authorization"], "Bearer a-key");
     asked.lock().unwrap().push(body.clone());
     let results: Vec<Value> = body["input"]
@@ -619,7 +620,9 @@ async fn judge(
             json!({"flagged": mean, "categories": {"harassment": mean, "violence": false}, "category_scores": {}})
         })
         .collect();
-    Json(json!({"id": "modr-1", "model": body["model"], "results": results}))
+    // A connection that stays open would be served after the server has stopped.
+    let closes = [(CONNECTION, "close")];
+    (closes, Json(json!({"id": "modr-1", "model": body["model"], "results": results})))
 }
 
 #[test]
