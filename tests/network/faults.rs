@@ -6,26 +6,17 @@ use std::time::Duration;
 use base::clock::Clock;
 use base::ids::RequestId;
 use futures_util::future::join_all;
-use local::stack::Background;
-use local::{Options, Stack};
+use local::Stack;
 use platform::store::queue;
 use serde_json::{Value, json};
 use tools_network::action::{self, State};
 
-use super::unipile::{connected, post, spent, waits};
+use super::unipile::{connected, post, spent, still, waits};
 use super::{Agent, id_of};
 use crate::support::unipile::{Mood, SECRET, Unipile, heard, message};
 use crate::support::{eventually, run, stack_with};
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-
-/// A stack whose time stands still until a test moves it.
-async fn still(unipile: &Unipile) -> (Stack, Clock) {
-    let clock = Clock::pinned(Clock::system().now());
-    let at = clock.clone();
-    let options = |options| Options { clock: at, background: Background::Worker, ..unipile.options(options) };
-    (stack_with(options).await, clock)
-}
 
 /// The state of an action when nothing is under way any more.
 async fn settled(stack: &Stack, request: RequestId) -> State {

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use base::clock::Clock;
 use base::ids::RequestId;
 use base::money::Usdc;
 use futures_util::future::join_all;
-use local::stack::Background;
-use local::{Options, Stack};
+use local::Stack;
 use platform::store::{Key, Write, queue};
 use serde_json::{Value, json};
 use tools::spec::Claiming;
@@ -16,10 +14,10 @@ use tools_network::invitations::{self, Status};
 use tools_network::settle::{self, Desk, Settled};
 use tools_network::{claiming, limits};
 
-use super::unipile::{connected, spent};
+use super::unipile::{connected, spent, still};
 use super::{Agent, id_of, local_stack};
 use crate::support::unipile::{Mood, Unipile};
-use crate::support::{eventually, run, stack_with};
+use crate::support::{eventually, run};
 
 const PRICE: u64 = 20_000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -69,11 +67,7 @@ async fn listed(stack: &Stack) -> Vec<(RequestId, State, Option<Verdict>)> {
 fn the_operator_settles_what_nobody_knows() {
     run(async {
         let unipile = Unipile::start().await;
-        let clock = Clock::pinned(Clock::system().now());
-        let at = clock.clone();
-        let stack =
-            stack_with(|options| Options { clock: at, background: Background::Worker, ..unipile.options(options) })
-                .await;
+        let (stack, clock) = still(&unipile).await;
         unipile.is(Mood::Hidden);
         let db = &stack.app.db;
         let desk = Desk { signer: Some(&stack.keys.receipts), queue: Some(&*stack.queue) };

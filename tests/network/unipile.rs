@@ -13,6 +13,14 @@ use super::{Agent, ROOT, id_of};
 use crate::support::unipile::{self, Mood, SECRET, Unipile};
 use crate::support::{Answer, books, eventually, run, stack_with};
 
+/// A stack whose time stands still until a test moves it.
+pub async fn still(unipile: &Unipile) -> (Stack, Clock) {
+    let clock = Clock::pinned(Clock::system().now());
+    let at = clock.clone();
+    let options = |options| Options { clock: at, background: Background::Worker, ..unipile.options(options) };
+    (stack_with(options).await, clock)
+}
+
 /// Waits until a job's first run has put it down.
 pub async fn waits(stack: &Stack, job: base::ids::RequestId) {
     eventually("a queued action", || async {
@@ -146,11 +154,7 @@ fn a_message_is_sent_once_whatever_the_provider_answers() {
 fn what_nobody_knows_stays_open_for_a_day() {
     run(async {
         let unipile = Unipile::start().await;
-        let clock = Clock::pinned(Clock::system().now());
-        let at = clock.clone();
-        let stack =
-            stack_with(|options| Options { clock: at, background: Background::Worker, ..unipile.options(options) })
-                .await;
+        let (stack, clock) = still(&unipile).await;
         for (mood, is_told) in [(Mood::Hidden, true), (Mood::Hidden, false), (Mood::ErrorBefore, false)] {
             unipile.is(mood);
             let agent = Agent::new(&stack).await;
@@ -276,11 +280,7 @@ fn a_sync_goes_on_where_the_last_one_stopped() {
 fn an_idle_account_is_given_up() {
     run(async {
         let unipile = Unipile::start().await;
-        let clock = Clock::pinned(Clock::system().now());
-        let at = clock.clone();
-        let stack =
-            stack_with(|options| Options { clock: at, background: Background::Worker, ..unipile.options(options) })
-                .await;
+        let (stack, clock) = still(&unipile).await;
         let (idle, busy) = (Agent::new(&stack).await, Agent::new(&stack).await);
         let of_idle = connected(&unipile, &idle, "acc-idle").await;
         let of_busy = connected(&unipile, &busy, "acc-busy").await;
