@@ -89,7 +89,7 @@ pub async fn messaging(
     match event {
         // That a message is deleted may be heard before the message.
         "received" | "edited" | "deleted" => drop(inbox::take(db, account.id, &heard, By::Webhook, now).await?),
-        // Of another that is not here, there is nothing to say.
+        // Other events change a message that is here, and nothing else.
         _ if inbox::known(db, account.id, inbox::message_id(account.id, &heard.id)).await?.is_none() => {}
         _ => drop(inbox::take(db, account.id, &heard, By::Webhook, now).await?),
     }

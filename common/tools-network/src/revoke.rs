@@ -67,7 +67,7 @@ pub(crate) async fn forget(toolbox: &Toolbox, account: &Account) -> Result<bool,
         None => false,
     };
     if is_deleted {
-        // Whoever changed it meanwhile has it deleted again, which does no harm.
+        // If another process changed the account meanwhile, it is deleted again, which does no harm.
         account.save(db, &Account { forgotten: true, ..account.clone() }).await?;
     } else {
         db.write(account::idle_row(db, account.place(), now.plus(AGAIN))?).await?;

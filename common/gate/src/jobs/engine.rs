@@ -517,7 +517,7 @@ impl Engine {
                 biased;
                 attempted = &mut work => {
                     job.used = attempted.used;
-                    // What it said last counts while it waits.
+                    // The last report is kept, because the job may wait now.
                     while let Ok(report) = reports.try_recv() {
                         job.progress = Some(report);
                     }

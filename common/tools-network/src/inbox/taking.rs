@@ -37,7 +37,7 @@ pub async fn take(db: &Db, account: Uuid, heard: &Heard, by: By, now: Timestamp)
                 };
                 let (table, key) = (&db.tables.messages, Key::new(messages(account), at.row.clone()));
                 let put = Write::put(table, key, &next)?.only_if("#revision = :before");
-                // Where it is and its conversation are kept as long.
+                // The pointer to it and its conversation must not expire before it does.
                 let at = At { row: at.row.clone(), expires: next.expires };
                 let conversation = conversation_key(account, next.conversation);
                 let kept =
@@ -68,7 +68,7 @@ fn insert(db: &Db, account: Uuid, message: &Message, is_known: bool, by: By) -> 
     let count = Write::update(
         table,
         conversation_key(account, message.conversation),
-        // Who answers has read what was said before.
+        // The owner answers, so the owner has read the chat.
         if message.outbound && by != By::Sync {
             "SET #updated = :now, #expires = :expires, #unread = :unread"
         } else {

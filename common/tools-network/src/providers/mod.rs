@@ -172,7 +172,7 @@ impl Profile {
 /// Longest name of a member.
 const MAX_NAME: usize = 512;
 
-/// What names a member, of what an owner writes: the public name in the address of a profile, as browsers show or copy it, or the text.
+/// The name of a member as the owner writes it. In the address of a profile, that is the part after `/in/`.
 pub fn member_name(text: &str) -> String {
     let path = text.trim().split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
     let name = match path.to_ascii_lowercase().find("/in/") {

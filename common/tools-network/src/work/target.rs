@@ -176,7 +176,7 @@ impl Work<'_> {
         }
     }
 
-    /// What an invitation that is not sent means for a withdrawal: of several, one has stopped it.
+    /// The result of withdrawing an invitation that was stopped: only the withdrawal that stopped it may say so.
     async fn stopped(&self, action: &Action, invite: RequestId) -> Result<Invited, Stop> {
         let invite = action::load(self.db(), invite).await?;
         Ok(match invite.map(|invite| (invite.state, invite.stopped_by)) {

@@ -317,7 +317,7 @@ impl Provider for Unipile<'_> {
                     let (all, _) = self.sent_invitations(act).await?;
                     let of = |item: &&Value| read::invited(item).any(|member| member == act.target);
                     let found: Vec<_> = all.iter().filter(of).map(read::invitation).collect();
-                    // Who has accepted it is in the list no more, but was no connection when it was sent.
+                    // The list leaves accepted invitations out. Its member was no connection when it was sent, and is one now.
                     let is_accepted = found.is_empty()
                         && self
                             .profile(act.upstream, act.target, false)
